@@ -1,0 +1,7 @@
+//go:build !race
+
+package buffer
+
+const poison = false
+
+func poisonBlock([]byte) {}
