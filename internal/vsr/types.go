@@ -81,12 +81,22 @@ type Entry struct {
 	Body   Body
 }
 
+// Message is a frame from a peer: authenticated, and passed by CheckFrame. Body.Bytes is exactly what
+// follows the header. The Replica borrows both for the call and retains the body if it keeps it.
+type Message struct {
+	From   uint8 // the authenticated peer of the link
+	Header *protocol.Header
+	Body   Body
+}
+
 // Reply answers one Request that was Accepted. For a committed operation Outcome is zero, Prepare is its
-// header and Body the encoded reply body; otherwise Outcome says what to answer and Prepare is nil. Prepare
-// and Body alias memory of the Replica and hold until its next method call.
+// header and Body the encoded reply body; otherwise Outcome says what to answer and Prepare is nil. Prepare,
+// Request and Body alias memory of the Replica and hold until its next method call.
 type Reply struct {
-	Waiter  any
-	Request *Request // the request of an operation that was never prepared; nil for committed ones
+	Waiter any
+	// Request is set when Outcome is: the request as it was proposed, without its Body and, if it was
+	// prepared and then unwound or cancelled, without its Session. Nil for committed operations.
+	Request *Request
 	Prepare *protocol.PrepareHeader
 	Body    []byte
 	Outcome Outcome
@@ -115,8 +125,9 @@ type Effects struct {
 	Appends []*Entry
 	Sends   []Send
 	Replies []Reply
-	// Broken is set when the Replica cannot go on (an append that cannot be unwound): the host fences a
-	// partition group and ends the process for the metadata group.
+	// Broken is set when the Replica cannot go on: it wraps ErrUnreconcilable (an append failed that cannot
+	// be unwound) or ErrSuperblockWedged. The host fences a partition group and ends the process for the
+	// metadata group. It stays set, and the Replica ignores every further input but Stop.
 	Broken error
 }
 
@@ -164,7 +175,8 @@ type StateMachine interface {
 	Apply(h *protocol.PrepareHeader, body Body, reply []byte) ([]byte, ApplyStatus)
 }
 
-// Sessions is the client table of a group that has one (the metadata group).
+// Sessions is the client table of a group that has one (the metadata group). Requests whose Client is 0 or
+// 2^128-1 originate inside the server: they are not checked, and any number of them may be in flight.
 type Sessions interface {
 	// Check classifies a request of a client against the committed table. Accepted means: execute.
 	Check(req *Request) Outcome
@@ -186,7 +198,18 @@ type Config struct {
 	// PrepareDepth is the number of prepares that may be in flight (default 32, 1..127); the request
 	// queue holds twice as many.
 	PrepareDepth int
-	Start        Start
+	Timeouts     Timeouts
+	// SuperblockFailuresMax is the number of consecutive failed superblock writes after which the Replica
+	// is Broken; 0 means 120, below 0 never.
+	SuperblockFailuresMax int
+	Start                 Start
+}
+
+// Timeouts are in ticks of 10 ms; 0 means the default.
+type Timeouts struct {
+	Prepare   uint32 // retransmission of prepares without a quorum, 25
+	Commit    uint32 // commit broadcast of an otherwise silent primary, 50
+	Heartbeat uint32 // silence of the primary that a backup takes for its death, 500
 }
 
 // Start is the state a Replica begins with, as recovery found it. The zero value is a group that was

@@ -1,0 +1,88 @@
+package vsr
+
+import "github.com/galgolog/galgo/internal/protocol"
+
+// advance moves the commit point, applies what it allows and lets waiting requests take the room.
+func (r *Replica) advance() {
+	if r.IsPrimary() {
+		r.advanceCommitMax()
+	}
+	r.walk()
+	if r.queue.count > 0 {
+		r.promote()
+	}
+}
+
+// Resume goes on with an operation whose Apply returned ApplyHeld: Apply is called for it again.
+func (r *Replica) Resume(now Time) {
+	r.input(now)
+	if r.dead() || !r.held {
+		return
+	}
+	r.held = false
+	r.advance()
+}
+
+// walk applies operations in order up to the commit point. It applies only what the own log holds and
+// what hash-chains to an operation that a primary of this view vouched for: an entry at the right
+// position alone proves nothing.
+func (r *Replica) walk() {
+	for !r.held && r.commitMin < min(r.commitMax, r.opDurable, r.anchor) {
+		if !r.apply(r.ring.at(r.commitMin + 1)) {
+			r.held = true
+		}
+	}
+}
+
+// apply executes one operation: state machine, client table, commit point, reply. It reports false when
+// the state machine holds it; then nothing but its jobs has happened.
+func (r *Replica) apply(s *slot) bool {
+	h := &s.Header
+	start := len(r.out.scratch)
+	if r.sessions != nil {
+		r.out.scratch = append(r.out.scratch, zeroHeader[:]...)
+	}
+	bodyStart := len(r.out.scratch)
+	scratch, status := r.machine.Apply(h, s.Body, r.out.scratch)
+	if status == ApplyHeld {
+		r.out.scratch = scratch[:start]
+		return false
+	}
+	r.out.scratch = scratch
+	body := scratch[bodyStart:len(scratch):len(scratch)]
+	if r.sessions != nil {
+		frame := scratch[start:len(scratch):len(scratch)]
+		(*protocol.ReplyHeader)(frame).SetCommitted(h, len(body))
+		r.sessions.Committed(h, frame)
+	}
+	r.commitMin = h.Op()
+	r.commitChecksum = h.Common().Checksum()
+	if s.waiter != nil {
+		r.out.committed(s.waiter, h, body)
+	} else {
+		r.out.scratch = scratch[:start]
+	}
+	r.out.retire(s)
+	return true
+}
+
+var zeroHeader [protocol.HeaderSize]byte
+
+// vouch takes the word of the primary of this view for the identity of an operation. A held entry with
+// another identity, and everything below that is not applied, is not applied on any other ground either.
+func (r *Replica) vouch(op uint64, checksum protocol.Uint128) DropReason {
+	switch {
+	case op > r.op || op < r.commitMin:
+		return DropNone
+	case op == r.commitMin:
+		if op > 0 && !r.commitChecksum.IsZero() && r.commitChecksum != checksum {
+			return DropDivergent
+		}
+	case r.ring.at(op).Header.Common().Checksum() != checksum:
+		r.anchor = r.commitMin
+		return DropDivergent
+	default:
+		r.anchor = max(r.anchor, op)
+	}
+	return DropNone
+}
