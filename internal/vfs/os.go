@@ -68,7 +68,7 @@ func (osFS) Stat(name string) (Info, error) {
 }
 
 func (osFS) SyncDir(name string) error {
-	d, err := os.Open(name)
+	d, err := os.Open(name + "/.") // fails where name is not a directory
 	if err != nil {
 		return err
 	}
