@@ -192,6 +192,32 @@ func TestSlice_NothingToTake(t *testing.T) {
 	}
 }
 
+func TestSlice_AtLeastOneIgnoresTheBoundOnce(t *testing.T) {
+	rec := bytes.Clone(record(t, 3, 100))
+	Stamp(rec, 1, 10, 1)
+	var head Header
+	cut := Slice(rec, Selection{From: 11, Ceiling: 12, MaxCount: 2, MaxBytes: 10, AtLeastOne: true}, &head)
+	if cut.Count != 1 || cut.First != 11 || !cut.Full {
+		t.Fatalf("%+v", cut)
+	}
+}
+
+func TestSlice_HeaderMayReplaceSkippedBytes(t *testing.T) {
+	want := bytes.Clone(record(t, 5, 10))
+	Stamp(want, 1, 10, 1)
+	sel := Selection{From: 12, Ceiling: 13, MaxCount: 9, MaxBytes: 1 << 20}
+	var head Header
+	cut := Slice(want, sel, &head)
+	apart := append(bytes.Clone(head[:]), cut.Frames...)
+
+	rec := bytes.Clone(want)
+	at := 2 * (FrameHeaderSize + 10)
+	inside := Slice(rec, sel, (*Header)(rec[at:]))
+	if got := rec[at : at+HeaderSize+len(inside.Frames)]; !bytes.Equal(got, apart) {
+		t.Fatalf("in place\n%x\nwant\n%x", got, apart)
+	}
+}
+
 func TestBuilder_Refusals(t *testing.T) {
 	b := NewBuilder()
 	if _, err := b.Build(); !errors.Is(err, ErrEmpty) {

@@ -8,6 +8,8 @@ type Selection struct {
 	From, Ceiling uint64
 	MaxCount      uint32
 	MaxBytes      int
+	// AtLeastOne takes the first message wanted even when it does not fit MaxBytes.
+	AtLeastOne bool
 }
 
 // Cut is the part of a record that a Selection took. Count 0 means nothing: First and Last then mean
@@ -27,7 +29,8 @@ type Cut struct {
 
 // Slice takes a contiguous run of messages out of record. When that is less than all, the header of the
 // part goes to head: base offset, partition and timestamps of the record, length, count and checksum of
-// the part. Frames are never changed. The layout of the record must have been checked.
+// the part. Frames are never changed. The layout of the record must have been checked. head may lie inside
+// record, over bytes that are not wanted any more.
 func Slice(record []byte, want Selection, head *Header) Cut {
 	h := (*Header)(record)
 	base, end, count := h.BaseOffset(), h.EndOffset(), h.MessageCount()
@@ -63,7 +66,7 @@ func cutFrames(record []byte, want Selection, head *Header) Cut {
 		if code != protocol.Success {
 			break
 		}
-		if HeaderSize+taken+length > want.MaxBytes {
+		if HeaderSize+taken+length > want.MaxBytes && !(want.AtLeastOne && cut.Count == 0) {
 			cut.Full = true
 			break
 		}
@@ -75,10 +78,11 @@ func cutFrames(record []byte, want Selection, head *Header) Cut {
 	}
 	cut.Last = cut.First + uint64(cut.Count) - 1
 	cut.Frames = rest[:taken:taken]
-	*head = *h
-	head.setLength(uint64(HeaderSize + taken))
-	head.setMessageCount(cut.Count)
-	head.setChecksum(sealPart(head, cut.Frames))
+	part := *h
+	part.setLength(uint64(HeaderSize + taken))
+	part.setMessageCount(cut.Count)
+	part.setChecksum(sealPart(&part, cut.Frames))
+	*head = part
 	return cut
 }
 
