@@ -113,6 +113,9 @@ func (h *hub) adopt(nc net.Conn) {
 		_ = nc.Close()
 		return
 	}
+	if h.opts.wrap != nil {
+		nc = h.opts.wrap(nc)
+	}
 	c := newConn(h, nc)
 	h.conns[c] = struct{}{}
 	h.running.Add(1)

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics is counted into. Default: counters nobody sees.
 	Metrics *Metrics
+
+	wrap func(net.Conn) net.Conn // hides the kind of a connection, so that the general path is taken
 }
 
 // Metrics counts what happens on the connections of the listeners that share it. All fields may be read
