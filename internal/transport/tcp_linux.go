@@ -116,13 +116,15 @@ func (s *tcpSink) readReady(c *Conn, fd int) (wait bool, err error) {
 		if err := c.arrived(p[:n], direct); err != nil {
 			return false, err
 		}
+		if direct {
+			// The rest of a large body is on its way: another read is cheaper than sleeping for it. What
+			// follows is a header and more body, and reading far ahead there would mean a copy.
+			c.size = readSize{}
+			continue
+		}
 		if n < len(p) {
 			c.maybeEOF = true
 			return true, nil
-		}
-		if direct {
-			// What follows a large body is a header and more body: reading far ahead would mean a copy.
-			c.size = readSize{}
 		}
 	}
 }
