@@ -266,6 +266,9 @@ func (c *cluster) state(i int) {
 			drops = append(drops, fmt.Sprintf("%s=%d", strings.ReplaceAll(d.String(), " ", "_"), n))
 		}
 	}
+	if n := r.PrimarySilences(); n > 0 {
+		role += fmt.Sprintf(" silences=%d", n)
+	}
 	deadline := "-"
 	if d := r.Deadline(); d != NoDeadline {
 		deadline = fmt.Sprint(d)
@@ -299,3 +302,5 @@ func (c *cluster) close() int64 {
 }
 
 func hashOf(b []byte) protocol.Uint128 { return protocol.Uint128From64(xxh3.Hash(b)) }
+
+func fmtReply(op uint64) string { return fmt.Sprintf("did %d %q", op, "body") }

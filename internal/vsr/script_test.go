@@ -211,6 +211,9 @@ func (s *runner) link(cmd command, fromWord, toWord string) error {
 		p := (*protocol.PrepareHeader)(&q[k].header)
 		p.SetParent(protocol.Uint128{Lo: 99})
 		p.Seal()
+	case "forge":
+		(*CommitHeader)(&q[k].header).SetCommitChecksum(protocol.Uint128{Lo: 99})
+		SealFrame(&q[k].header, nil)
 	case "restamp":
 		q[k].header.SetView(uint32(cmd.num("view", 0)))
 		if q[k].header.Command() != protocol.CommandPrepare {
