@@ -19,6 +19,7 @@ const (
 	OpCompleteConsumerGroupRevocation Operation = 67
 	OpTruncatePartition               Operation = 68
 	OpPurgeBarrier                    Operation = 69
+	OpBootstrap                       Operation = 70 // first operation of a metadata group: root and fixed limits
 
 	OpCreateStream              Operation = 128
 	OpUpdateStream              Operation = 129
@@ -52,7 +53,7 @@ var operationNames = map[Operation]string{
 	OpReserved: "Reserved", OpRegister: "Register", OpNonReplicated: "NonReplicated", OpLogout: "Logout",
 	OpCreateTopicWithAssignments: "CreateTopicWithAssignments", OpCreatePartitionsWithAssignments: "CreatePartitionsWithAssignments",
 	OpRemoveConsumerGroupMember: "RemoveConsumerGroupMember", OpCompleteConsumerGroupRevocation: "CompleteConsumerGroupRevocation",
-	OpTruncatePartition: "TruncatePartition", OpPurgeBarrier: "PurgeBarrier",
+	OpTruncatePartition: "TruncatePartition", OpPurgeBarrier: "PurgeBarrier", OpBootstrap: "Bootstrap",
 	OpCreateStream: "CreateStream", OpUpdateStream: "UpdateStream", OpDeleteStream: "DeleteStream", OpPurgeStream: "PurgeStream",
 	OpCreateTopic: "CreateTopic", OpUpdateTopic: "UpdateTopic", OpDeleteTopic: "DeleteTopic", OpPurgeTopic: "PurgeTopic",
 	OpCreatePartitions: "CreatePartitions", OpDeletePartitions: "DeletePartitions", OpDeleteSegments: "DeleteSegments",
@@ -75,7 +76,7 @@ func (o Operation) String() string {
 // IsKnown reports whether o is a defined operation other than Reserved.
 func (o Operation) IsKnown() bool {
 	switch {
-	case o >= OpRegister && o <= OpLogout, o >= OpCreateTopicWithAssignments && o <= OpPurgeBarrier,
+	case o >= OpRegister && o <= OpLogout, o >= OpCreateTopicWithAssignments && o <= OpBootstrap,
 		o >= OpCreateStream && o <= OpLeaveConsumerGroup, o >= OpSendMessages && o <= OpDeleteConsumerOffset:
 		return true
 	}
