@@ -685,3 +685,109 @@ func TestConn_EndOfStreamBehindBytesIsFound(t *testing.T) {
 		<-(<-s.conns).closed
 	})
 }
+
+func TestConn_EndsAtAnyMomentLeakNothing(t *testing.T) {
+	overStreams(t, func(t *testing.T, change func(*Options)) {
+		pool := buffer.New(4 << 20)
+		work := make(chan *Exchange, 10_000)
+		s := serve(t, func(o *Options, e *echo) {
+			change(o)
+			o.Pool = pool
+			o.CloseGrace = 50 * time.Millisecond
+			o.IdleAfter = 10 * time.Millisecond
+			if e != nil {
+				e.hold = func(x *Exchange) bool {
+					if x.Header.Request()%3 == 0 {
+						return false
+					}
+					work <- x
+					return true
+				}
+			}
+		})
+		quit := make(chan struct{})
+		var workers, clients sync.WaitGroup
+		for range 2 {
+			workers.Go(func() {
+				for {
+					select {
+					case x := <-work:
+						c := x.Conn()
+						answer(x)
+						c.Flush()
+					case <-quit:
+						return
+					}
+				}
+			})
+		}
+		for k := range 60 {
+			nc := s.dial(t)
+			e := <-s.conns
+			random := rand.New(rand.NewPCG(uint64(k), 2))
+			delay := time.Duration(random.IntN(8000)) * time.Microsecond
+			clients.Go(func() {
+				go io.Copy(io.Discard, nc)
+				for i := range 100 {
+					if _, err := nc.Write(request(uint64(i), pattern(0, random.IntN(40_000)))); err != nil {
+						break
+					}
+				}
+				nc.Close()
+			})
+			clients.Go(func() {
+				time.Sleep(delay)
+				switch k % 4 {
+				case 0:
+					e.conn.Close()
+				case 1:
+					e.conn.CloseAfterFlush()
+				case 2:
+					nc.Close()
+				}
+				<-e.closed
+			})
+		}
+		clients.Wait()
+		eventually(t, "work done", func() bool { return len(work) == 0 })
+		close(quit)
+		workers.Wait()
+		eventually(t, "leases given back", func() bool { return pool.LiveBytes() == 0 && s.Connections() == 0 })
+	})
+}
+
+// With nothing to read, only Flush can send an answer: two that meet must not each leave it to the other.
+func TestConn_MeetingFlushesLoseNoAnswer(t *testing.T) {
+	work, quit := make(chan *Exchange, 16), make(chan struct{})
+	s := serve(t, func(_ *Options, e *echo) {
+		if e != nil {
+			e.hold = func(x *Exchange) bool { work <- x; return true }
+		}
+	})
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer close(quit)
+	for range 3 {
+		workers.Go(func() {
+			for {
+				select {
+				case x := <-work:
+					c := x.Conn()
+					answer(x)
+					c.Flush()
+				case <-quit:
+					return
+				}
+			}
+		})
+	}
+	nc := s.dial(t)
+	_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+	frames := bytes.Repeat(request(7, nil), 6)
+	for range 5000 {
+		send(t, nc, frames)
+		if _, err := io.CopyN(io.Discard, nc, int64(len(frames))); err != nil {
+			t.Fatalf("answer lost: %v", err)
+		}
+	}
+}

@@ -14,8 +14,8 @@
 //
 // A connection has one goroutine, which reads and calls its Handler. Flush is guarded by a token: whoever
 // holds it writes, everybody else leaves a note and returns at once. A write that would block passes the
-// token to a goroutine that exists only until the backlog is gone. Inside Pause and Resume, Done and Flush
-// there is no lock that a handler could meet.
+// token to a goroutine that exists only until the backlog is gone. Done, Flush, Pause and Resume take no
+// lock.
 //
 // # Memory and limits
 //

@@ -129,8 +129,8 @@ func (s *tcpSink) readReady(c *Conn, fd int) (wait bool, err error) {
 	}
 }
 
-// findEOF looks for an end of stream that no edge will report, without taking bytes. The caller holds
-// reading. It reports whether the question is settled.
+// findEOF looks, once after a short read, for an end of stream that no edge will report, and ends the read
+// loop if there is one. It takes no bytes. The caller holds reading.
 func (c *Conn) findEOF() {
 	s, ok := c.sink.(*tcpSink)
 	if !ok || !c.maybeEOF {
