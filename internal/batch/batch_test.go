@@ -157,7 +157,7 @@ func TestSlice_PartsConcatenateToTheWhole(t *testing.T) {
 
 func checkCut(t *rapid.T, rec []byte, want Selection, cut Cut, head *Header) {
 	if cut.Count == 0 || cut.Count > want.MaxCount || cut.First != want.From || cut.Last > want.Ceiling ||
-		HeaderSize+len(cut.Frames) > want.MaxBytes || cut.Last != cut.First+uint64(cut.Count)-1 {
+		!bytes.Equal(rec[cut.At:cut.At+len(cut.Frames)], cut.Frames) || HeaderSize+len(cut.Frames) > want.MaxBytes || cut.Last != cut.First+uint64(cut.Count)-1 {
 		t.Fatalf("cut %+v of %+v", cut, want)
 	}
 	if cut.Whole {

@@ -102,3 +102,32 @@ func (w *Walker) Next() (Frame, bool) {
 	w.rest = w.rest[length:]
 	return f, true
 }
+
+// FrameLength reads the length of a frame from its header, the first 48 bytes of b; false when the header
+// is none. The length is unchecked input.
+func FrameLength(b []byte) (uint64, bool) {
+	if len(b) < FrameHeaderSize || le.Uint64(b[40:]) != 0 {
+		return 0, false
+	}
+	return Frame(b).length(), true
+}
+
+// FrameHasher verifies a frame that does not fit into memory as a whole. The zero value is ready for one
+// frame, which Write takes in pieces, the first of at least 8 bytes.
+type FrameHasher struct {
+	begun bool
+	want  uint64
+	hash  xxh3.Hasher
+}
+
+// Write takes the next piece of the frame.
+func (h *FrameHasher) Write(p []byte) {
+	if !h.begun {
+		h.begun, h.want = true, le.Uint64(p)
+		p = p[8:]
+	}
+	h.hash.Write(p) //nolint:errcheck // a hash never fails
+}
+
+// Matches reports whether the checksum that the frame carries is that of its bytes.
+func (h *FrameHasher) Matches() bool { return h.begun && h.hash.Sum64() == h.want }

@@ -15,8 +15,9 @@ type Selection struct {
 // Cut is the part of a record that a Selection took. Count 0 means nothing: First and Last then mean
 // nothing either.
 type Cut struct {
-	// Frames is the contiguous run of frames, aliasing the record.
+	// Frames is the contiguous run of frames, aliasing the record from byte At on.
 	Frames []byte
+	At     int
 	Count  uint32
 	// First and Last are the offsets of the outer messages taken.
 	First, Last uint64
@@ -38,7 +39,7 @@ func Slice(record []byte, want Selection, head *Header) Cut {
 		return Cut{}
 	}
 	if want.From <= base && end <= want.Ceiling && count <= want.MaxCount && len(record) <= want.MaxBytes {
-		return Cut{Frames: record[HeaderSize:], Count: count, First: base, Last: end, Whole: true}
+		return Cut{Frames: record[HeaderSize:], At: HeaderSize, Count: count, First: base, Last: end, Whole: true}
 	}
 	return cutFrames(record, want, head)
 }
@@ -77,7 +78,7 @@ func cutFrames(record []byte, want Selection, head *Header) Cut {
 		return Cut{Full: cut.Full}
 	}
 	cut.Last = cut.First + uint64(cut.Count) - 1
-	cut.Frames = rest[:taken:taken]
+	cut.Frames, cut.At = rest[:taken:taken], len(record)-len(rest)
 	part := *h
 	part.setLength(uint64(HeaderSize + taken))
 	part.setMessageCount(cut.Count)
