@@ -146,7 +146,7 @@ func (r *Replica) unwind(op uint64) {
 	r.lastChecksum = r.ring.at(op).Header.Parent()
 	for o := op; o <= r.op; o++ {
 		s := r.ring.at(o)
-		r.out.refused(s.request(), r.refusal(codeNotAccepted))
+		r.out.refused(s.request(), r.refusal(protocol.CodeTransientNotAccepted))
 		r.out.retire(s)
 	}
 	r.op = op - 1

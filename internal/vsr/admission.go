@@ -2,11 +2,6 @@ package vsr
 
 import "github.com/galgolog/galgo/internal/protocol"
 
-const (
-	codeNotCommitted protocol.Code = 57 // may or may not come to be; repeat the same request
-	codeNotAccepted  protocol.Code = 58 // had no effect; repeat anywhere
-)
-
 // refusal is an Outcome with code in the form that clients of this group expect: a result section where
 // there is a client table, the status field elsewhere.
 func (r *Replica) refusal(code protocol.Code) Outcome {
@@ -33,18 +28,18 @@ func (r *Replica) Propose(now Time, req *Request) Outcome {
 // admission decides whether a request may have a log position, room aside.
 func (r *Replica) admission(req *Request) Outcome {
 	if r.dead() || !r.IsPrimary() || r.recovering() {
-		return r.refusal(codeNotAccepted)
+		return r.refusal(protocol.CodeTransientNotAccepted)
 	}
 	if r.sessions == nil {
 		return Outcome{}
 	}
 	if isClient(req.Client) {
 		if r.inFlight(req.Client) {
-			return r.refusal(codeNotCommitted)
+			return r.refusal(protocol.CodeTransientNotCommitted)
 		}
 		// A Register waits in the request queue for the table to be caught up.
 		if !r.caughtUp() && req.Operation != protocol.OpRegister {
-			return r.refusal(codeNotCommitted)
+			return r.refusal(protocol.CodeTransientNotCommitted)
 		}
 	}
 	return r.check(req)
@@ -123,7 +118,7 @@ func (r *Replica) cancelQueue() {
 	for r.queue.count > 0 {
 		req := r.queue.pop()
 		req.Body.Release()
-		r.out.refused(req, r.refusal(codeNotAccepted))
+		r.out.refused(req, r.refusal(protocol.CodeTransientNotAccepted))
 	}
 }
 
@@ -131,7 +126,7 @@ func (r *Replica) cancelQueue() {
 func (r *Replica) cancelPrepares(op uint64) {
 	for ; op <= r.op; op++ {
 		s := r.ring.at(op)
-		r.out.refused(s.request(), r.refusal(codeNotCommitted))
+		r.out.refused(s.request(), r.refusal(protocol.CodeTransientNotCommitted))
 		r.out.retire(s)
 	}
 }

@@ -33,7 +33,7 @@ func soloPass(r *Replica, now Time, req *Request, batch int) int {
 
 func soloReplica(sessions Sessions) (*Replica, *echo) {
 	machine := &echo{}
-	return New(Config{Group: testGroup, Cluster: testCluster, Replicas: 1, Incarnation: protocol.Uint128{Lo: 1},
+	return mustNew(Config{Group: testGroup, Cluster: testCluster, Replicas: 1, Incarnation: protocol.Uint128{Lo: 1},
 		Machine: machine, Sessions: sessions, Start: Start{ViewDurable: true}}), machine
 }
 

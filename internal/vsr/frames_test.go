@@ -146,7 +146,7 @@ func sample(command protocol.Command) (protocol.Header, []byte) {
 	h.SetCommand(command)
 	h.SetReplica(1)
 	h.SetView(2)
-	group, revision := testGroup, uint64(3)
+	revision := uint64(3)
 	body := []byte("body")
 	one := protocol.Uint128{Lo: 1}
 	switch command {
@@ -173,46 +173,19 @@ func sample(command protocol.Command) (protocol.Header, []byte) {
 		s.SetOp(3)
 		s.SetCommit(1)
 		body = suffixBody(3)
-	case protocol.CommandRequestStartView:
-		(*RequestStartViewHeader)(&h).SetIncarnation(one)
-	case protocol.CommandRequestPrepares:
-		q := (*RequestPreparesHeader)(&h)
-		q.SetFromOp(1)
-		q.SetToOp(^uint64(0))
-	case protocol.CommandStateTransferTarget:
-		(*StateTransferTargetHeader)(&h).SetAvailable(true)
-	case protocol.CommandRequestStateChunk:
-		(*RequestStateChunkHeader)(&h).SetLen(1)
+	default:
+		sampleSession(command, &h)
+	}
+	switch command {
+	case protocol.CommandNodeHeartbeat:
+		revision, body = 0, heartbeatBody()
 	case protocol.CommandForwardRegister, protocol.CommandForwardRegisterResult,
 		protocol.CommandForwardLogout, protocol.CommandForwardLogoutResult:
 		revision = 0
-		one.Put(h[144:])
-		if command == protocol.CommandForwardLogout {
-			(*ForwardLogoutHeader)(&h).SetSession(1)
-			(*ForwardLogoutHeader)(&h).SetRequest(1)
-		}
-	case protocol.CommandNodeHeartbeat:
-		revision = 0
-		h.SetView(0)
-		n := (*NodeHeartbeatHeader)(&h)
-		n.SetShards(2)
-		n.SetUnable(2)
-		n.SetCommits(1)
-		n.SetFlags(HeartbeatListAttached)
-		body = heartbeatBody()
-	case protocol.CommandForwardRequest:
-		h.SetView(0)
-		f := (*ForwardRequestHeader)(&h)
-		f.SetNonce(one)
-		f.SetSession(1)
-		f.SetBudgetMillis(1)
-		f.SetOperation(protocol.OpStoreConsumerOffset)
-	case protocol.CommandForwardReply:
-		(*ForwardReplyHeader)(&h).SetNonce(one)
 	}
 	rule := ruleOf(command)
 	if rule.group != 0 {
-		le.PutUint64(h[rule.group:], uint64(group))
+		le.PutUint64(h[rule.group:], uint64(testGroup))
 	}
 	if rule.group != 128 && protocol.ReadUint128(h[128:]).IsZero() && needsNonce(command) {
 		one.Put(h[128:])
@@ -224,6 +197,46 @@ func sample(command protocol.Command) (protocol.Header, []byte) {
 	h.SetSize(uint32(protocol.HeaderSize + len(body)))
 	reseal(&h, body)
 	return h, body
+}
+
+// sampleSession fills the header of a frame that is no part of normal operation or of a view change's vote.
+func sampleSession(command protocol.Command, h *protocol.Header) {
+	one := protocol.Uint128{Lo: 1}
+	switch command {
+	case protocol.CommandRequestStartView:
+		(*RequestStartViewHeader)(h).SetIncarnation(one)
+	case protocol.CommandRequestPrepares:
+		q := (*RequestPreparesHeader)(h)
+		q.SetFromOp(1)
+		q.SetToOp(^uint64(0))
+	case protocol.CommandStateTransferTarget:
+		(*StateTransferTargetHeader)(h).SetAvailable(true)
+	case protocol.CommandRequestStateChunk:
+		(*RequestStateChunkHeader)(h).SetLen(1)
+	case protocol.CommandForwardRegister, protocol.CommandForwardRegisterResult,
+		protocol.CommandForwardLogout, protocol.CommandForwardLogoutResult:
+		one.Put(h[144:])
+		if command == protocol.CommandForwardLogout {
+			(*ForwardLogoutHeader)(h).SetSession(1)
+			(*ForwardLogoutHeader)(h).SetRequest(1)
+		}
+	case protocol.CommandNodeHeartbeat:
+		h.SetView(0)
+		n := (*NodeHeartbeatHeader)(h)
+		n.SetShards(2)
+		n.SetUnable(2)
+		n.SetCommits(1)
+		n.SetFlags(HeartbeatListAttached)
+	case protocol.CommandForwardRequest:
+		h.SetView(0)
+		f := (*ForwardRequestHeader)(h)
+		f.SetNonce(one)
+		f.SetSession(1)
+		f.SetBudgetMillis(1)
+		f.SetOperation(protocol.OpStoreConsumerOffset)
+	case protocol.CommandForwardReply:
+		(*ForwardReplyHeader)(h).SetNonce(one)
+	}
 }
 
 func needsNonce(c protocol.Command) bool { return c >= protocol.CommandRequestPrepares }
@@ -307,72 +320,75 @@ func TestCheckFrame_RefusesAnyFlippedBit(t *testing.T) {
 	}
 }
 
-// identityLeavesOut reports the bytes that a prepare may change on its way: the view, and the lowest bit of
-// the command never turns it into another one that is accepted.
+// identityLeavesOut reports the bytes that a prepare may change on its way: those of the view.
 func identityLeavesOut(c protocol.Command, i int) bool {
 	prepare := c == protocol.CommandPrepare || c == protocol.CommandRepairPrepare
 	return prepare && i >= 52 && i < 56
 }
 
+// set writes one byte.
+func set(i int, v byte) func(h *protocol.Header) { return func(h *protocol.Header) { h[i] = v } }
+
+// refusals are valid frames with one change, sealed anew unless the seal is what changed.
+var refusals = []struct {
+	name    string
+	command protocol.Command
+	change  func(h *protocol.Header)
+	unseal  bool
+	want    DropReason
+}{
+	{"size below a header", protocol.CommandCommit, func(h *protocol.Header) { h.SetSize(255) }, false, DropSize},
+	{"size above the limit", protocol.CommandCommit, func(h *protocol.Header) { h.SetSize(2 << 20) }, false, DropSize},
+	{"size and body differ", protocol.CommandStateChunk, func(h *protocol.Header) { h.SetSize(257) }, false, DropSize},
+	{"client command", protocol.CommandCommit, func(h *protocol.Header) { h.SetCommand(protocol.CommandRequest) }, false, DropCommand},
+	{"unknown command", protocol.CommandCommit, set(60, 33), false, DropCommand},
+	{"handshake command", protocol.CommandCommit, func(h *protocol.Header) { h.SetCommand(protocol.CommandReplicaHello) }, false, DropCommand},
+	{"no seal", protocol.CommandCommit, func(h *protocol.Header) { h.SetChecksum(protocol.Uint128{}) }, true, DropSeal},
+	{"no identity", protocol.CommandPrepare, func(h *protocol.Header) { h.SetChecksum(protocol.Uint128{}) }, true, DropSeal},
+	{"no body checksum", protocol.CommandPrepare, func(h *protocol.Header) { h.SetChecksumBody(protocol.Uint128{}) }, false, DropBodyChecksum},
+	{"other cluster", protocol.CommandCommit, set(32, 0xEE), false, DropCluster},
+	{"sender out of range", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(3) }, false, DropSender},
+	{"preparer out of range", protocol.CommandPrepare, func(h *protocol.Header) { h.SetReplica(3) }, false, DropSender},
+	{"sender is ourselves", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(0) }, false, DropSender},
+	{"sender is not the peer", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(2) }, false, DropSender},
+	{"we prepared it", protocol.CommandPrepare, func(h *protocol.Header) { h.SetReplica(0) }, false, DropNone},
+	{"release", protocol.CommandStartView, func(h *protocol.Header) { h.SetRelease(1) }, false, DropReserved},
+	{"reserved of the common half", protocol.CommandCommit, set(62, 1), false, DropReserved},
+	{"reserved behind the revision", protocol.CommandCommit, set(72, 1), false, DropReserved},
+	{"reserved of the command", protocol.CommandCommit, set(255, 1), false, DropReserved},
+	{"reserved of a prepare", protocol.CommandPrepare, set(228, 1), false, DropReserved},
+	{"revision without a partition", protocol.CommandForwardLogout, func(h *protocol.Header) { h.SetRevision(1) }, false, DropReserved},
+	{"prepare of op 0", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOp(0) }, false, DropInvalid},
+	{"prepare commits itself", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetCommit(2) }, false, DropInvalid},
+	{"operation of the other plane", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(protocol.OpCreateStream) }, false, DropInvalid},
+	{"operation without a log", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(protocol.OpNonReplicated) }, false, DropInvalid},
+	{"unknown operation", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(200) }, false, DropInvalid},
+	{"commit without identity", protocol.CommandCommit, func(h *protocol.Header) { (*CommitHeader)(h).SetCommit(4) }, false, DropInvalid},
+	{"log view above view", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetLogView(3) }, false, DropInvalid},
+	{"commit above op", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetCommit(4) }, false, DropInvalid},
+	{"bit beyond the suffix", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetNackBitset(protocol.Uint128{Hi: 1}) }, false, DropInvalid},
+	{"nack of a header", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetNackBitset(protocol.Uint128{Lo: 1}) }, false, DropInvalid},
+	{"blank that is present", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetPresentBitset(protocol.Uint128{Lo: 2}) }, false, DropInvalid},
+	{"suffix of another head", protocol.CommandStartView, func(h *protocol.Header) { (*StartViewHeader)(h).SetOp(4) }, false, DropInvalid},
+	{"suffix of another group", protocol.CommandStartView, func(h *protocol.Header) { (*StartViewHeader)(h).SetGroup(8) }, false, DropInvalid},
+	{"unknown claim", protocol.CommandRequestStartView, set(148, 4), false, DropInvalid},
+	{"range backwards", protocol.CommandRequestPrepares, func(h *protocol.Header) { (*RequestPreparesHeader)(h).SetToOp(0) }, false, DropInvalid},
+	{"range from 0", protocol.CommandRequestPrepares, func(h *protocol.Header) { (*RequestPreparesHeader)(h).SetFromOp(0) }, false, DropInvalid},
+	{"no nonce", protocol.CommandRepairDone, func(h *protocol.Header) { protocol.Uint128{}.Put(h[128:]) }, false, DropInvalid},
+	{"offer that is none", protocol.CommandStateTransferTarget, set(161, 1), false, DropInvalid},
+	{"chunk of no bytes", protocol.CommandRequestStateChunk, func(h *protocol.Header) { (*RequestStateChunkHeader)(h).SetLen(0) }, false, DropInvalid},
+	{"unknown outcome", protocol.CommandForwardRegisterResult, set(255, 7), false, DropInvalid},
+	{"refusal with an epoch", protocol.CommandForwardRegisterResult, func(h *protocol.Header) { h[255] = 1; h[160] = 1 }, false, DropInvalid},
+	{"session 0", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetSession(0) }, false, DropInvalid},
+	{"no time left", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetBudgetMillis(0) }, false, DropInvalid},
+	{"operation that is not forwarded", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetOperation(protocol.OpPurgeBarrier) }, false, DropInvalid},
+	{"body beside a denial", protocol.CommandForwardReply, func(h *protocol.Header) { (*ForwardReplyHeader)(h).SetStatus(3) }, false, DropInvalid},
+	{"entries that are not there", protocol.CommandNodeHeartbeat, func(h *protocol.Header) { (*NodeHeartbeatHeader)(h).SetCommits(1 << 31) }, false, DropInvalid},
+	{"list that is not attached", protocol.CommandNodeHeartbeat, func(h *protocol.Header) { (*NodeHeartbeatHeader)(h).SetFlags(0) }, false, DropInvalid},
+}
+
 func TestCheckFrame_NamesTheReason(t *testing.T) {
-	type change = func(h *protocol.Header)
-	set := func(i int, v byte) change { return func(h *protocol.Header) { h[i] = v } }
-	for _, c := range []struct {
-		name    string
-		command protocol.Command
-		change  change
-		unseal  bool
-		want    DropReason
-	}{
-		{"size below a header", protocol.CommandCommit, func(h *protocol.Header) { h.SetSize(255) }, false, DropSize},
-		{"size above the limit", protocol.CommandCommit, func(h *protocol.Header) { h.SetSize(2 << 20) }, false, DropSize},
-		{"size and body differ", protocol.CommandStateChunk, func(h *protocol.Header) { h.SetSize(257) }, false, DropSize},
-		{"client command", protocol.CommandCommit, func(h *protocol.Header) { h.SetCommand(protocol.CommandRequest) }, false, DropCommand},
-		{"unknown command", protocol.CommandCommit, set(60, 33), false, DropCommand},
-		{"handshake command", protocol.CommandCommit, func(h *protocol.Header) { h.SetCommand(protocol.CommandReplicaHello) }, false, DropCommand},
-		{"no seal", protocol.CommandCommit, func(h *protocol.Header) { h.SetChecksum(protocol.Uint128{}) }, true, DropSeal},
-		{"no identity", protocol.CommandPrepare, func(h *protocol.Header) { h.SetChecksum(protocol.Uint128{}) }, true, DropSeal},
-		{"no body checksum", protocol.CommandPrepare, func(h *protocol.Header) { h.SetChecksumBody(protocol.Uint128{}) }, false, DropBodyChecksum},
-		{"other cluster", protocol.CommandCommit, set(32, 0xEE), false, DropCluster},
-		{"sender out of range", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(3) }, false, DropSender},
-		{"preparer out of range", protocol.CommandPrepare, func(h *protocol.Header) { h.SetReplica(3) }, false, DropSender},
-		{"sender is ourselves", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(0) }, false, DropSender},
-		{"sender is not the peer", protocol.CommandCommit, func(h *protocol.Header) { h.SetReplica(2) }, false, DropSender},
-		{"we prepared it", protocol.CommandPrepare, func(h *protocol.Header) { h.SetReplica(0) }, false, DropNone},
-		{"release", protocol.CommandStartView, func(h *protocol.Header) { h.SetRelease(1) }, false, DropReserved},
-		{"reserved of the common half", protocol.CommandCommit, set(62, 1), false, DropReserved},
-		{"reserved behind the revision", protocol.CommandCommit, set(72, 1), false, DropReserved},
-		{"reserved of the command", protocol.CommandCommit, set(255, 1), false, DropReserved},
-		{"reserved of a prepare", protocol.CommandPrepare, set(228, 1), false, DropReserved},
-		{"revision without a partition", protocol.CommandForwardLogout, func(h *protocol.Header) { h.SetRevision(1) }, false, DropReserved},
-		{"prepare of op 0", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOp(0) }, false, DropInvalid},
-		{"prepare commits itself", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetCommit(2) }, false, DropInvalid},
-		{"operation of the other plane", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(protocol.OpCreateStream) }, false, DropInvalid},
-		{"operation without a log", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(protocol.OpNonReplicated) }, false, DropInvalid},
-		{"unknown operation", protocol.CommandPrepare, func(h *protocol.Header) { (*protocol.PrepareHeader)(h).SetOperation(200) }, false, DropInvalid},
-		{"commit without identity", protocol.CommandCommit, func(h *protocol.Header) { (*CommitHeader)(h).SetCommit(4) }, false, DropInvalid},
-		{"log view above view", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetLogView(3) }, false, DropInvalid},
-		{"commit above op", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetCommit(4) }, false, DropInvalid},
-		{"bit beyond the suffix", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetNackBitset(protocol.Uint128{Hi: 1}) }, false, DropInvalid},
-		{"nack of a header", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetNackBitset(protocol.Uint128{Lo: 1}) }, false, DropInvalid},
-		{"blank that is present", protocol.CommandDoViewChange, func(h *protocol.Header) { (*DoViewChangeHeader)(h).SetPresentBitset(protocol.Uint128{Lo: 2}) }, false, DropInvalid},
-		{"suffix of another head", protocol.CommandStartView, func(h *protocol.Header) { (*StartViewHeader)(h).SetOp(4) }, false, DropInvalid},
-		{"suffix of another group", protocol.CommandStartView, func(h *protocol.Header) { (*StartViewHeader)(h).SetGroup(8) }, false, DropInvalid},
-		{"unknown claim", protocol.CommandRequestStartView, set(148, 4), false, DropInvalid},
-		{"range backwards", protocol.CommandRequestPrepares, func(h *protocol.Header) { (*RequestPreparesHeader)(h).SetToOp(0) }, false, DropInvalid},
-		{"range from 0", protocol.CommandRequestPrepares, func(h *protocol.Header) { (*RequestPreparesHeader)(h).SetFromOp(0) }, false, DropInvalid},
-		{"no nonce", protocol.CommandRepairDone, func(h *protocol.Header) { protocol.Uint128{}.Put(h[128:]) }, false, DropInvalid},
-		{"offer that is none", protocol.CommandStateTransferTarget, set(161, 1), false, DropInvalid},
-		{"chunk of no bytes", protocol.CommandRequestStateChunk, func(h *protocol.Header) { (*RequestStateChunkHeader)(h).SetLen(0) }, false, DropInvalid},
-		{"unknown outcome", protocol.CommandForwardRegisterResult, set(255, 7), false, DropInvalid},
-		{"refusal with an epoch", protocol.CommandForwardRegisterResult, func(h *protocol.Header) { h[255] = 1; h[160] = 1 }, false, DropInvalid},
-		{"session 0", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetSession(0) }, false, DropInvalid},
-		{"no time left", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetBudgetMillis(0) }, false, DropInvalid},
-		{"operation that is not forwarded", protocol.CommandForwardRequest, func(h *protocol.Header) { (*ForwardRequestHeader)(h).SetOperation(protocol.OpPurgeBarrier) }, false, DropInvalid},
-		{"body beside a denial", protocol.CommandForwardReply, func(h *protocol.Header) { (*ForwardReplyHeader)(h).SetStatus(3) }, false, DropInvalid},
-		{"entries that are not there", protocol.CommandNodeHeartbeat, func(h *protocol.Header) { (*NodeHeartbeatHeader)(h).SetCommits(1 << 31) }, false, DropInvalid},
-		{"list that is not attached", protocol.CommandNodeHeartbeat, func(h *protocol.Header) { (*NodeHeartbeatHeader)(h).SetFlags(0) }, false, DropInvalid},
-	} {
+	for _, c := range refusals {
 		h, body := sample(c.command)
 		c.change(&h)
 		if !c.unseal {

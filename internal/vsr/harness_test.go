@@ -117,7 +117,7 @@ func newCluster(o clusterOptions) *cluster {
 			n.table = &table{deny: map[uint64]Outcome{}}
 			cfg.Sessions = n.table
 		}
-		n.r = New(cfg)
+		n.r = mustNew(cfg)
 		c.nodes = append(c.nodes, n)
 		c.links = append(c.links, make([][]frame, o.replicas))
 	}
@@ -304,3 +304,11 @@ func (c *cluster) close() int64 {
 func hashOf(b []byte) protocol.Uint128 { return protocol.Uint128From64(xxh3.Hash(b)) }
 
 func fmtReply(op uint64) string { return fmt.Sprintf("did %d %q", op, "body") }
+
+func mustNew(cfg Config) *Replica {
+	r, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}

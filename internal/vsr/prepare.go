@@ -10,11 +10,11 @@ import (
 // Accepted leaves no trace, and the body with the caller.
 func (r *Replica) prepare(req *Request) Outcome {
 	if len(req.Body.Bytes) > math.MaxInt32-protocol.HeaderSize {
-		return r.refusal(codeNotAccepted)
+		return Outcome{Verdict: Denied, Code: protocol.CodeInvalidCommand}
 	}
 	s := r.ring.claim(r.commitMin+1, r.op+1)
 	if s == nil {
-		return r.refusal(codeNotAccepted)
+		return r.refusal(protocol.CodeTransientNotAccepted)
 	}
 	h := &s.Header
 	r.build(h, req)

@@ -39,14 +39,14 @@ func recovered(replicas, replica uint8, entries []Entry, commitMin uint64) (*Rep
 	if len(entries) > 0 {
 		start.Head = &entries[len(entries)-1].Header
 	}
-	return New(Config{Group: testGroup, Cluster: testCluster, Replica: replica, Replicas: replicas, Revision: 3,
+	return mustNew(Config{Group: testGroup, Cluster: testCluster, Replica: replica, Replicas: replicas, Revision: 3,
 		Incarnation: protocol.Uint128{Lo: 1}, Machine: m, PrepareDepth: 4, Start: start}), m
 }
 
 func TestRecovered_SoloAppliesItsWholeLog(t *testing.T) {
 	entries := logOf(100, 1)
 	r, m := recovered(1, 0, entries, 0)
-	if o := r.Propose(Time{}, &Request{}); o.Verdict != Denied || o.Code != codeNotAccepted {
+	if o := r.Propose(Time{}, &Request{}); o.Verdict != Denied || o.Code != protocol.CodeTransientNotAccepted {
 		t.Fatalf("proposal before recovery: %v", o)
 	}
 	for k := 0; k < 100; k += 7 {
@@ -127,9 +127,36 @@ func TestRecovered_MemberAppliesOnlyWhatItsLogProves(t *testing.T) {
 	}
 }
 
+func TestRecovered_SuffixIsAppliedOnceThePrimaryVouchesForIt(t *testing.T) {
+	entries := logOf(6, 3)
+	r, _ := recovered(3, 1, entries, 0)
+	if _, err := r.Recovered(Time{}, entries); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(heartbeat, op uint64, checksum protocol.Uint128) {
+		var c CommitHeader
+		c.Common().SetCommand(protocol.CommandCommit)
+		c.Common().SetSize(protocol.HeaderSize)
+		c.Common().SetRevision(3)
+		c.SetTimestampMonotonic(heartbeat)
+		c.SetCommit(op)
+		c.SetCommitChecksum(checksum)
+		c.SetGroup(testGroup)
+		r.Step(Time{}, Message{From: 0, Header: c.Common()})
+	}
+	commit(1, 9, protocol.Uint128{Lo: 1})
+	if r.CommitMax() != 9 || r.CommitMin() != 3 {
+		t.Fatalf("a number alone made %d operations of another primary's view count", r.CommitMin())
+	}
+	commit(2, 6, entries[5].Header.Common().Checksum())
+	if r.CommitMin() != 6 {
+		t.Fatalf("applied %d once op 6 was named", r.CommitMin())
+	}
+}
+
 func TestNew_RefusesAnImpossibleConfig(t *testing.T) {
 	good := Config{Replicas: 3, Machine: &recorder{}}
-	if err := good.Validate(); err != nil {
+	if _, err := New(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
@@ -144,7 +171,7 @@ func TestNew_RefusesAnImpossibleConfig(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if bad.Validate() == nil {
+		if _, err := New(bad); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -164,7 +191,7 @@ func TestReplicationQuorum_LeavesAnIntersection(t *testing.T) {
 }
 
 func TestGate_WedgedSuperblockBreaksTheReplica(t *testing.T) {
-	r := New(Config{Group: testGroup, Replicas: 1, Machine: &recorder{}, SuperblockFailuresMax: 3})
+	r := mustNew(Config{Group: testGroup, Replicas: 1, Machine: &recorder{}, SuperblockFailuresMax: 3})
 	r.Propose(Time{}, &Request{Operation: protocol.OpStoreConsumerOffset})
 	ticks := uint64(0)
 	for n := 1; n <= 3; n++ {
@@ -184,7 +211,7 @@ func TestGate_WedgedSuperblockBreaksTheReplica(t *testing.T) {
 }
 
 func TestGate_TakesTheViewThatWasWritten(t *testing.T) {
-	r := New(Config{Group: testGroup, Replicas: 1, Machine: &recorder{}, Start: Start{View: 5, LogView: 5}})
+	r := mustNew(Config{Group: testGroup, Replicas: 1, Machine: &recorder{}, Start: Start{View: 5, LogView: 5}})
 	r.Propose(Time{}, &Request{Operation: protocol.OpStoreConsumerOffset, Waiter: "w"})
 	r.Effects()
 	r.Done(Time{}, Appended{Op: 1})

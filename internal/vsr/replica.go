@@ -66,10 +66,11 @@ type Replica struct {
 }
 
 // New returns a member of a group in status Normal. When the log holds operations above
-// Start.CommitMin, Recovered must bring them before any other input. It panics when cfg.Validate fails.
-func New(cfg Config) *Replica {
-	if err := cfg.Validate(); err != nil {
-		panic(err)
+// Start.CommitMin, Recovered must bring them before any other input. The error names the first field that
+// makes no sense.
+func New(cfg Config) (*Replica, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("vsr group %s: %w", cfg.Group, err)
 	}
 	depth := cfg.PrepareDepth
 	if depth == 0 {
@@ -97,7 +98,7 @@ func New(cfg Config) *Replica {
 		r.ring = newRing(depth)
 	}
 	r.start(&cfg.Start)
-	return r
+	return r, nil
 }
 
 // start sets the log positions that recovery found.
@@ -115,14 +116,6 @@ func (r *Replica) start(s *Start) {
 		r.commitChecksum = r.lastChecksum
 	}
 	r.lastTimestamp = max(r.lastTimestamp, s.Head.Timestamp())
-}
-
-// Validate reports the first field that New cannot work with.
-func (cfg *Config) Validate() error {
-	if err := cfg.validate(); err != nil {
-		return fmt.Errorf("vsr group %s: %w", cfg.Group, err)
-	}
-	return nil
 }
 
 func (cfg *Config) validate() error {
