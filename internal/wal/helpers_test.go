@@ -133,3 +133,13 @@ func forgetMirror(t testing.TB, m vfs.FS) {
 func rngOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 99)) }
 
 func copyOf(m *vfs.Mem) *vfs.Mem { return m.CrashClone(rngOf(0), vfs.KillOnly) }
+
+// chainAfter returns a chain that goes on behind an entry of the journal.
+func chainAfter(t testing.TB, j *Journal, op uint64) *chain {
+	t.Helper()
+	h, _, err := j.Read(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &chain{op: op, parent: h.Common().Checksum()}
+}
