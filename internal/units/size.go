@@ -2,6 +2,7 @@ package units
 
 import (
 	"math/big"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -43,12 +44,12 @@ func ParseSize(text string) (Size, error) {
 	if !ok {
 		return 0, refuse("size", text, ErrSyntax)
 	}
-	scale, bits, ok := sizeUnit(unit)
+	scale, inBits, ok := sizeUnit(unit)
 	if !ok {
 		return 0, refuseUnit("size", text, unit)
 	}
 	value.Mul(value, new(big.Rat).SetUint64(scale))
-	if bits {
+	if inBits {
 		value.Quo(value, big.NewRat(8, 1))
 	}
 	bytes := ceil(value)
@@ -71,29 +72,42 @@ func ParseSizeOrUnlimited(text string) (Size, error) {
 // Where a person wrote it they probably meant bytes, which is worth a warning.
 func CountsBits(text string) bool {
 	_, unit := splitNumber(strings.TrimSpace(text))
-	_, bits, ok := sizeUnit(unit)
-	return ok && bits
+	_, inBits, ok := sizeUnit(unit)
+	return ok && inBits
 }
 
-// String writes the size exactly, in the largest unit that divides it: "64 MiB", "2 MB", "1000001 B".
+// sizeUnits from the largest to the smallest, as String tries them.
+var sizeUnits = [...]struct {
+	bytes uint64
+	name  string
+}{
+	{1 << 60, "EiB"}, {1e18, "EB"}, {1 << 50, "PiB"}, {1e15, "PB"}, {1 << 40, "TiB"}, {1e12, "TB"},
+	{1 << 30, "GiB"}, {1e9, "GB"}, {1 << 20, "MiB"}, {1e6, "MB"}, {1 << 10, "KiB"}, {1e3, "KB"},
+}
+
+// String writes the size exactly, in the largest unit that needs at most three decimals: "64 MiB", "2 MB",
+// "1.001 KB", "999 B". Clients of the REST API read this form; the single space is part of it.
 func (s Size) String() string {
-	best, unit := uint64(s), "B"
-	if s == 0 {
-		return "0 B"
-	}
-	for _, family := range []struct {
-		base uint64
-		tail string
-	}{{1024, "iB"}, {1000, "B"}} {
-		value := uint64(s)
-		for i := 0; i < len(sizePrefixes) && value%family.base == 0; i++ {
-			value /= family.base
-			if value < best {
-				best, unit = value, sizePrefixes[i:i+1]+family.tail
-			}
+	for _, unit := range sizeUnits {
+		if uint64(s) < unit.bytes {
+			continue
+		}
+		hi, lo := bits.Mul64(uint64(s), 1000)
+		thousandths, rest := bits.Div64(hi, lo, unit.bytes)
+		if rest == 0 {
+			return formatThousandths(thousandths) + " " + unit.name
 		}
 	}
-	return strconv.FormatUint(best, 10) + " " + unit
+	return strconv.FormatUint(uint64(s), 10) + " B"
+}
+
+func formatThousandths(n uint64) string {
+	text := strconv.FormatUint(n/1000, 10)
+	if n%1000 == 0 {
+		return text
+	}
+	fraction := strconv.FormatUint(1000+n%1000, 10)[1:]
+	return text + "." + strings.TrimRight(fraction, "0")
 }
 
 // splitNumber cuts the text after its leading digits and dots; the unit has no spaces around it.
@@ -115,7 +129,7 @@ func parseDecimal(text string) (*big.Rat, bool) {
 }
 
 // sizeUnit resolves a unit to its factor. The empty unit counts bytes.
-func sizeUnit(unit string) (scale uint64, bits, ok bool) {
+func sizeUnit(unit string) (scale uint64, inBits, ok bool) {
 	scale = 1
 	rest := unit
 	if rest != "" {

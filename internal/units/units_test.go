@@ -61,7 +61,9 @@ func TestCountsBits(t *testing.T) {
 func TestSize_String(t *testing.T) {
 	for size, want := range map[Size]string{
 		0: "0 B", 1: "1 B", 2_000_000: "2 MB", 64 * MiB: "64 MiB", 500 * MB: "500 MB", 1 << 10: "1 KiB",
-		1000001: "1000001 B", 512 * KB: "500 KiB", 1200: "1200 B", 4 * GiB: "4 GiB",
+		1000001: "1000.001 KB", 512 * KB: "500 KiB", 1200: "1.2 KB", 4 * GiB: "4 GiB", 999: "999 B", 1000: "1 KB",
+		1001: "1.001 KB", 10000: "10 KB", 10240: "10 KiB", 1555000: "1.555 MB", 3211776: "3136.5 KiB",
+		150949888: "147412 KiB", 1048577: "1048.577 KB", math.MaxUint64: "18446744073709551.615 KB", 1 << 63: "8 EiB",
 	} {
 		if got := size.String(); got != want {
 			t.Errorf("Size(%d) = %q; want %q", uint64(size), got, want)

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"time"
+)
+
+// serverKeys are the small groups: consumer groups, maintenance, tokens, heartbeat, telemetry.
+var serverKeys = []key[Config]{
+	{path: "consumer_group.rebalancing_timeout", at: bind(durationCodec, func(c *Config) *time.Duration { return &c.ConsumerGroup.RebalancingTimeout }),
+		def: "30s", min: positive,
+		doc: "a partition that waits for its old owner moves after it"},
+	{path: "data_maintenance.messages.cleaner_enabled", at: bind(boolCodec, func(c *Config) *bool { return &c.DataMaintenance.CleanerEnabled }),
+		def: "true",
+		doc: "delete segments that expired or exceed the size of their topic"},
+	{path: "data_maintenance.messages.interval", at: bind(durationCodec, func(c *Config) *time.Duration { return &c.DataMaintenance.CleanerInterval }),
+		def: "1 m", min: positive, when: "data_maintenance.messages.cleaner_enabled",
+		doc: "pause between two rounds of the cleaner"},
+	{path: "personal_access_token.max_tokens_per_user", at: bind(intCodec, func(c *Config) *int { return &c.PersonalAccessToken.MaxTokensPerUser }),
+		def: "100", min: "1",
+		doc: "tokens that one user may hold"},
+	{path: "personal_access_token.cleaner.enabled", at: bind(boolCodec, func(c *Config) *bool { return &c.PersonalAccessToken.CleanerEnabled }),
+		def: "true",
+		doc: "delete expired tokens"},
+	{path: "personal_access_token.cleaner.interval", at: bind(durationCodec, func(c *Config) *time.Duration { return &c.PersonalAccessToken.CleanerInterval }),
+		def: "1 m", min: positive, when: "personal_access_token.cleaner.enabled",
+		doc: "pause between two rounds of the token cleaner"},
+	{path: "heartbeat.enabled", at: bind(boolCodec, func(c *Config) *bool { return &c.Heartbeat.Enabled }),
+		def: "true",
+		doc: "evict members of consumer groups that fell silent for 1.2 intervals"},
+	{path: "heartbeat.interval", at: bind(durationCodec, func(c *Config) *time.Duration { return &c.Heartbeat.Interval }),
+		def: "30 s", min: positive, when: "heartbeat.enabled",
+		doc: "expected time between two requests of a client; 1.2 of it is also how long the session of a closed connection is kept"},
+	{path: "telemetry.enabled", at: bind(boolCodec, func(c *Config) *bool { return &c.Telemetry.Enabled }),
+		def: "false",
+		doc: "export logs and traces over OTLP"},
+	{path: "telemetry.service_name", at: bind(stringCodec, func(c *Config) *string { return &c.Telemetry.ServiceName }),
+		def: "iggy", required: true, when: "telemetry.enabled",
+		doc: "service.name of what is exported"},
+	{path: "telemetry.logs.transport", at: bind(stringCodec, func(c *Config) *string { return &c.Telemetry.LogsTransport }),
+		def: "grpc", choices: []string{"grpc", "http"},
+		doc: "protocol of the log export"},
+	{path: "telemetry.logs.endpoint", at: bind(stringCodec, func(c *Config) *string { return &c.Telemetry.LogsEndpoint }),
+		def: "http://localhost:7281/v1/logs", required: true, when: "telemetry.enabled",
+		doc: "collector of the logs"},
+	{path: "telemetry.traces.transport", at: bind(stringCodec, func(c *Config) *string { return &c.Telemetry.TracesTransport }),
+		def: "grpc", choices: []string{"grpc", "http"},
+		doc: "protocol of the trace export"},
+	{path: "telemetry.traces.endpoint", at: bind(stringCodec, func(c *Config) *string { return &c.Telemetry.TracesEndpoint }),
+		def: "http://localhost:7281/v1/traces", required: true, when: "telemetry.enabled",
+		doc: "collector of the traces"},
+}
