@@ -12,6 +12,9 @@ import (
 type plan struct {
 	info    Info
 	entries []IndexEntry // what the index is to hold
+	// missing is how many of them the file lacks at its end; with rewrite all are written anew.
+	missing int
+	rewrite bool
 }
 
 // inspector finds the end of the data in one log, without changing anything.
@@ -20,7 +23,6 @@ type inspector struct {
 	partition uint64
 	length    int64
 	plan      *plan
-	added     int // index entries that the file lacks
 }
 
 // inspect reads as much of a segment as is needed to know its end: from the last index entry that the log
@@ -42,6 +44,9 @@ func inspectOpen(fs vfs.FS, dir string, f vfs.File, start, partitionID uint64) (
 	entries, clean, err := loadIndex(fs, dir, start, indexLimit(length))
 	if err != nil {
 		return nil, err
+	}
+	if len(entries) > 0 && (entries[0].Offset < start || entries[0].Position == 0 && entries[0].Offset != start) {
+		entries, clean = nil, false
 	}
 	in := &inspector{scanner: newScanner(f, start, length), partition: partitionID, length: length}
 	return in.run(entries, clean)
@@ -112,7 +117,7 @@ func (in *inspector) walk(position int64, expected uint64) (int64, error) {
 		if stride.take(position) {
 			in.plan.entries = append(in.plan.entries,
 				IndexEntry{Offset: h.BaseOffset(), Timestamp: h.BaseTimestamp(), Position: uint64(position)})
-			in.added++
+			in.plan.missing++
 		}
 		info.End, info.Last = h.EndOffset(), h.BaseTimestamp()
 		info.Max = max(info.Max, h.BaseTimestamp())
@@ -145,7 +150,8 @@ func (in *inspector) finish(end int64, indexFits bool) {
 	info := &in.plan.info
 	info.Size = end
 	info.TruncatedBytes = in.length - end
-	info.Reindexed = !indexFits || in.added > 0
+	in.plan.rewrite = !indexFits
+	info.Reindexed = !indexFits || in.plan.missing > 0
 	if n := len(in.plan.entries); n > 0 {
 		info.Indexed, info.LastIndexed = true, int64(in.plan.entries[n-1].Position)
 		// Timestamps never fall within a segment.
@@ -157,11 +163,11 @@ func (in *inspector) firstTimestamp() error {
 	if in.plan.info.Size == 0 {
 		return nil
 	}
-	b, err := in.peek(0, batch.HeaderSize)
-	if err != nil {
+	var h batch.Header
+	if _, err := in.f.ReadAt(h[:], 0); err != nil {
 		return fmt.Errorf("first batch: %w", err)
 	}
-	in.plan.info.First = batch.BaseTimestamp(b)
+	in.plan.info.First = h.BaseTimestamp()
 	return nil
 }
 

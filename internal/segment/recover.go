@@ -36,7 +36,7 @@ type Info struct {
 	// tells that there is one.
 	LastIndexed int64
 	Indexed     bool
-	// TruncatedBytes is what was cut off the log, Reindexed that the index was written anew.
+	// TruncatedBytes is what was cut off the log, Reindexed that the index was completed or written anew.
 	TruncatedBytes int64
 	Reindexed      bool
 }
@@ -153,17 +153,33 @@ func repair(fs vfs.FS, dir string, plans []*plan) error {
 				return err
 			}
 		}
-		if p.info.Reindexed {
-			renamed = true
-			if err := replaceIndex(fs, dir, p.info.Start, p.entries); err != nil {
-				return err
-			}
+		if err := p.repairIndex(fs, dir); err != nil {
+			return err
 		}
+		renamed = renamed || p.rewrite
 	}
 	if !renamed {
 		return nil
 	}
 	return fs.SyncDir(path.Clean(dir))
+}
+
+// repairIndex writes an index anew that did not fit, and completes one that was merely behind, as the live
+// writer would have done: the log bears out what it says, so nothing needs to wait for the device.
+func (p *plan) repairIndex(fs vfs.FS, dir string) error {
+	if p.rewrite {
+		return replaceIndex(fs, dir, p.info.Start, p.entries)
+	}
+	if p.missing == 0 {
+		return nil
+	}
+	f, err := fs.OpenFile(indexPath(dir, p.info.Start), vfs.ReadWrite)
+	if err != nil {
+		return err
+	}
+	have := len(p.entries) - p.missing
+	_, err = f.WriteAt(EncodeIndex(nil, p.entries[have:]), int64(have)*IndexEntrySize)
+	return errors.Join(err, f.Close())
 }
 
 func cutLog(fs vfs.FS, dir string, start uint64, size int64) error {

@@ -109,7 +109,9 @@ func TestRecover_IndexOfAnyKindIsRebuiltAsWritten(t *testing.T) {
 	checkRecovered(t, fs, recoverSolo(t, fs), log, len(log.records))
 }
 
-func IndexEntryAppend(b []byte, e IndexEntry) []byte { return EncodeIndex(bytes.Clone(b), []IndexEntry{e}) }
+func IndexEntryAppend(b []byte, e IndexEntry) []byte {
+	return EncodeIndex(bytes.Clone(b), []IndexEntry{e})
+}
 
 func TestRecover_EverySingleBitOfRotIsRefusedOrCutOff(t *testing.T) {
 	fs := vfs.NewMem(1)

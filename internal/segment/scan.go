@@ -10,8 +10,12 @@ import (
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
-// scanBuffer is how much of a log a scan holds in memory, whatever the size of its records.
-const scanBuffer = 1 << 20
+const (
+	// scanBuffer is how much of a log a scan holds in memory, whatever the size of its records.
+	scanBuffer = 1 << 20
+	// scanBufferFirst is what it begins with: after a clean stop little more than a stride is looked at.
+	scanBufferFirst = 2 * IndexStride
+)
 
 // scanner reads a log for recovery: every record is verified, none needs to fit in memory.
 type scanner struct {
@@ -25,14 +29,14 @@ type scanner struct {
 }
 
 func newScanner(f vfs.File, start uint64, size int64) *scanner {
-	return &scanner{f: f, start: start, size: size, buf: make([]byte, min(size, scanBuffer))}
+	return &scanner{f: f, start: start, size: size}
 }
 
-// peek returns n bytes at position, which lie inside the log and fit the buffer. The bytes hold until the
-// next call.
+// peek returns n bytes at position, which lie inside the log; n is at most scanBuffer. The bytes hold until
+// the next call.
 func (s *scanner) peek(position int64, n int) ([]byte, error) {
 	if position < s.base || position+int64(n) > s.base+int64(s.n) {
-		if err := s.load(position); err != nil {
+		if err := s.load(position, n); err != nil {
 			return nil, err
 		}
 	}
@@ -40,11 +44,15 @@ func (s *scanner) peek(position int64, n int) ([]byte, error) {
 	return s.buf[at : at+int64(n)], nil
 }
 
-// load fills the buffer from position on, keeping what it already has of it.
-func (s *scanner) load(position int64) error {
+// load fills the buffer from position on, with n bytes at least, keeping what it already has of it.
+func (s *scanner) load(position int64, n int) error {
+	old := s.buf
+	if size := s.bufferSize(n); size > len(s.buf) {
+		s.buf = make([]byte, size)
+	}
 	have := 0
 	if position >= s.base && position < s.base+int64(s.n) {
-		have = copy(s.buf, s.buf[position-s.base:s.n])
+		have = copy(s.buf, old[position-s.base:s.n])
 	}
 	s.base, s.n = position, have
 	want := int(min(int64(len(s.buf)), s.size-position))
@@ -57,6 +65,13 @@ func (s *scanner) load(position int64) error {
 		return fmt.Errorf("read segment %d at byte %d: %w", s.start, position, err)
 	}
 	return nil
+}
+
+func (s *scanner) bufferSize(n int) int {
+	if s.buf == nil && n <= scanBufferFirst {
+		return int(min(s.size, scanBufferFirst))
+	}
+	return int(min(s.size, scanBuffer))
 }
 
 // record verifies the record at position, layout and checksums. ok is false when there is none; the header
@@ -74,13 +89,13 @@ func (s *scanner) record(position int64) (h batch.Header, ok bool, err error) {
 		return h, false, nil
 	}
 	length := int64(h.Length())
-	if length <= int64(len(s.buf)) {
+	if length <= scanBuffer {
 		b, err = s.peek(position, int(length))
 		return h, err == nil && batch.VerifyStored(b) == protocol.Success, err
 	}
 	s.check.Reset(int(length), h.MessageCount())
 	for at := position; at < position+length; {
-		n := int(min(int64(len(s.buf)), position+length-at))
+		n := int(min(scanBuffer, position+length-at))
 		if b, err = s.peek(at, n); err != nil {
 			return h, false, err
 		}
@@ -130,13 +145,13 @@ func (s *scanner) framesReachEnd(at int64) (bool, error) {
 
 // frame verifies one frame.
 func (s *scanner) frame(at, length int64) (bool, error) {
-	if length <= int64(len(s.buf)) {
+	if length <= scanBuffer {
 		b, err := s.peek(at, int(length))
 		return err == nil && batch.Frame(b).Checksum() == batch.Frame(b).Sum(), err
 	}
 	var sum batch.FrameHasher
 	for done := int64(0); done < length; {
-		n := int(min(int64(len(s.buf)), length-done))
+		n := int(min(scanBuffer, length-done))
 		b, err := s.peek(at+done, n)
 		if err != nil {
 			return false, err
