@@ -19,12 +19,10 @@ const (
 func makeBatch(tb testing.TB, partition, base, micros uint64, count, size int) []byte {
 	tb.Helper()
 	b := batch.NewBuilder()
-	rng := rand.New(rand.NewPCG(base, uint64(size)))
+	rng := rand.NewChaCha8([32]byte{byte(base), byte(base >> 8), byte(size)})
 	payload := make([]byte, size)
 	for i := range count {
-		for j := range payload {
-			payload[j] = byte(rng.Uint32())
-		}
+		_, _ = rng.Read(payload)
 		if err := b.Add(payload, nil, protocol.Uint128{Lo: base + uint64(i)}, micros); err != nil {
 			tb.Fatal(err)
 		}

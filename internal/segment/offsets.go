@@ -70,8 +70,8 @@ func DecodeOffset(b []byte) (uint64, OffsetState) {
 }
 
 // WriteOffset replaces the stored offset of a consumer by way of a sibling and a rename, making the
-// directory when it is missing. Nothing is synced: a crash leaves the old value, the new one, or a torn
-// file that Loaders skip. SyncOffsets makes what was written durable.
+// directory when it is missing. Nothing is synced: a loss of power leaves the old value, the new one, or a
+// file that LoadOffsets tells as torn. SyncOffsets makes what was written durable.
 func WriteOffset(fs vfs.FS, dir string, kind OffsetKind, id uint32, offset uint64) error {
 	name := offsetPath(dir, kind, id)
 	b := EncodeOffset(offset)
