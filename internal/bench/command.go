@@ -13,6 +13,7 @@ func Command() *cobra.Command {
 		Use:                "bench",
 		Short:              "Measure a running server, or what this machine allows",
 		DisableFlagParsing: true,
+		SilenceUsage:       true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inner := newRoot()
 			inner.SetArgs(args)
@@ -31,6 +32,11 @@ func newRoot() *cobra.Command {
 		SilenceUsage:     true,
 		SilenceErrors:    true,
 		TraverseChildren: true,
+	}
+	var o options
+	o.bind(root.Flags())
+	for _, s := range kindSpecs {
+		root.AddCommand(kindCommand(s, &o, root.Flags()))
 	}
 	root.AddCommand(calibrateCommand(), standInCommandLine())
 	return root

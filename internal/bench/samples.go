@@ -72,3 +72,6 @@ func perGB(d time.Duration, bytes int64) float64 {
 	}
 	return d.Seconds() / (float64(bytes) / 1e9)
 }
+
+// seconds is s seconds as a duration.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -31,9 +31,6 @@ const (
 	defaultTimeout = 30 * time.Second
 	retryPause     = 50 * time.Millisecond
 	keepOut        = 4 << 20 // a send buffer larger than this is not kept
-
-	codeNotCommitted protocol.Code = 57 // outcome unknown: repeat on this connection
-	codeNotAccepted  protocol.Code = 58 // nothing happened: repeat anywhere
 )
 
 // Conn is one connection to a server. See the package comment for its concurrency rule.
@@ -130,7 +127,7 @@ func consumes(op protocol.Operation) bool {
 
 // AppendFrame appends the frame of a request to dst, numbered as its operation wants, and advances the
 // counter where the operation consumes a number. code matters for NonReplicated only.
-func (c *Conn) AppendFrame(dst []byte, op protocol.Operation, code uint32, body []byte) []byte {
+func (c *Conn) AppendFrame(dst []byte, op protocol.Operation, code protocol.CommandCode, body []byte) []byte {
 	start := len(dst)
 	var h protocol.RequestHeader
 	h.Common().SetSize(uint32(protocol.HeaderSize + len(body)))
@@ -142,7 +139,7 @@ func (c *Conn) AppendFrame(dst []byte, op protocol.Operation, code uint32, body 
 		h.SetSession(c.session)
 	}
 	if op == protocol.OpNonReplicated {
-		h.SetCommandCode(code)
+		h.SetCommandCode(uint32(code))
 	}
 	if consumes(op) {
 		c.number++
@@ -190,7 +187,7 @@ func (c *Conn) armWrite() error {
 }
 
 // Send writes a request and returns without waiting for its reply.
-func (c *Conn) Send(op protocol.Operation, code uint32, body []byte) error {
+func (c *Conn) Send(op protocol.Operation, code protocol.CommandCode, body []byte) error {
 	c.out = c.AppendFrame(c.out[:0], op, code, body)
 	err := c.SendFrame(c.out)
 	if cap(c.out) > keepOut {
@@ -231,7 +228,7 @@ func (c *Conn) Exchange(frame []byte) (Reply, error) {
 
 // Do sends a request and waits for its reply, repeating it as Options.Retry says. It must not be used
 // while requests are in flight.
-func (c *Conn) Do(op protocol.Operation, code uint32, body []byte) (Reply, error) {
+func (c *Conn) Do(op protocol.Operation, code protocol.CommandCode, body []byte) (Reply, error) {
 	frame := c.AppendFrame(c.out[:0], op, code, body)
 	if cap(frame) <= keepOut {
 		c.out = frame
@@ -249,10 +246,10 @@ func (c *Conn) Do(op protocol.Operation, code uint32, body []byte) (Reply, error
 
 func isTransient(err error) bool {
 	code, ok := CodeOf(err)
-	return ok && (code == codeNotCommitted || code == codeNotAccepted)
+	return ok && (code == protocol.CodeTransientNotCommitted || code == protocol.CodeTransientNotAccepted)
 }
 
 // Read sends a NonReplicated request with a command code and waits for its reply.
-func (c *Conn) Read(code uint32, body []byte) (Reply, error) {
+func (c *Conn) Read(code protocol.CommandCode, body []byte) (Reply, error) {
 	return c.Do(protocol.OpNonReplicated, code, body)
 }

@@ -22,7 +22,7 @@ func TestDo_NumbersEachOperationClass(t *testing.T) {
 	c.session = 44
 	steps := []struct {
 		op      protocol.Operation
-		code    uint32
+		code    protocol.CommandCode
 		request uint64
 		session uint64
 	}{
@@ -51,7 +51,7 @@ func TestDo_NumbersEachOperationClass(t *testing.T) {
 		}
 		wantCode := uint32(0)
 		if s.op == protocol.OpNonReplicated {
-			wantCode = s.code
+			wantCode = uint32(s.code)
 		}
 		if h.CommandCode() != wantCode || h.Common().Command() != protocol.CommandRequest ||
 			h.Client() != (protocol.Uint128{Lo: 9, Hi: 8}) || len(r.body) != 2 {
