@@ -60,7 +60,7 @@ func TestVerify_EveryFaultHasItsCode(t *testing.T) {
 			}
 		})
 	}
-	if code := Verify(record(t, 3, 100), 0); code != codeMessagesCount {
+	if code := Verify(record(t, 3, 100), 0); code != protocol.CodeInvalidMessagesCount {
 		t.Fatalf("a request that counts 0 messages: %d", code)
 	}
 }

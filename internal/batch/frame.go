@@ -60,10 +60,10 @@ func checkFrameHeader(b []byte, room uint64) (uint64, protocol.Code) {
 	f := Frame(b[:FrameHeaderSize])
 	length := f.length()
 	if le.Uint64(f[40:]) != 0 {
-		return 0, codeReservedField
+		return 0, protocol.CodeInvalidReservedField
 	}
 	if length > room {
-		return 0, codeLayout
+		return 0, protocol.CodeInvalidCommand
 	}
 	return length, protocol.Success
 }
@@ -71,7 +71,7 @@ func checkFrameHeader(b []byte, room uint64) (uint64, protocol.Code) {
 // nextFrame returns the length of the frame at the start of rest, where rest is all that is left.
 func nextFrame(rest []byte) (int, protocol.Code) {
 	if len(rest) < FrameHeaderSize {
-		return 0, codeLayout
+		return 0, protocol.CodeInvalidCommand
 	}
 	length, code := checkFrameHeader(rest, uint64(len(rest)))
 	return int(length), code

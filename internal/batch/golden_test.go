@@ -67,7 +67,7 @@ func TestGolden_SentBatchesVerify(t *testing.T) {
 		if code := Verify(rec, count); code != protocol.Success {
 			t.Errorf("%s: code %d", name, code)
 		}
-		if code := Verify(rec, count+1); code != codeMessagesCount {
+		if code := Verify(rec, count+1); code != protocol.CodeInvalidMessagesCount {
 			t.Errorf("%s with a wrong count: code %d", name, code)
 		}
 		if code := verifyInPieces(rec, count, func(int) int { return 1 }); code != protocol.Success {

@@ -15,15 +15,6 @@ const (
 	sealedFields = 44
 )
 
-// Codes that a faulty record is refused with.
-const (
-	codeLayout          protocol.Code = 3
-	codeMessagesCount   protocol.Code = 4009
-	codeMessageChecksum protocol.Code = 4027
-	codeBatchChecksum   protocol.Code = 4039
-	codeReservedField   protocol.Code = 4101
-)
-
 var le = binary.LittleEndian
 
 // Header heads a record.
@@ -86,11 +77,11 @@ func (h *Header) Check() protocol.Code {
 	length, count := h.Length(), h.MessageCount()
 	switch {
 	case length < HeaderSize:
-		return codeLayout
+		return protocol.CodeInvalidCommand
 	case *(*[HeaderSize - reservedFrom]byte)(h[reservedFrom:]) != [HeaderSize - reservedFrom]byte{}:
-		return codeReservedField
+		return protocol.CodeInvalidReservedField
 	case count == 0, uint64(count) > (length-HeaderSize)/FrameHeaderSize:
-		return codeMessagesCount
+		return protocol.CodeInvalidMessagesCount
 	}
 	return protocol.Success
 }

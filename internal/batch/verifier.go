@@ -32,7 +32,7 @@ func (v *Verifier) Reset(length int, wantCount uint32) {
 	v.length, v.seen = uint64(max(length, 0)), 0
 	v.headRead, v.left, v.frameLeft, v.heldLen = false, 0, 0, 0
 	if length < HeaderSize {
-		v.code = codeLayout
+		v.code = protocol.CodeInvalidCommand
 	}
 }
 
@@ -57,11 +57,11 @@ func (v *Verifier) Close() protocol.Code {
 	switch {
 	case v.code != protocol.Success:
 	case !v.headRead, v.heldLen != 0, v.frameLeft != 0, v.seen != v.length:
-		v.code = codeLayout
+		v.code = protocol.CodeInvalidCommand
 	case v.left != 0:
-		v.code = codeMessagesCount
+		v.code = protocol.CodeInvalidMessagesCount
 	case v.seal.sum() != v.head.Checksum():
-		v.code = codeBatchChecksum
+		v.code = protocol.CodeInvalidBatchChecksum
 	}
 	return v.code
 }
@@ -89,10 +89,10 @@ func (v *Verifier) readHeader(p []byte) []byte {
 		return v.fail(code)
 	}
 	if v.head.Length() != v.length {
-		return v.fail(codeLayout)
+		return v.fail(protocol.CodeInvalidCommand)
 	}
 	if v.left = v.head.MessageCount(); v.left != v.wantCount {
-		return v.fail(codeMessagesCount)
+		return v.fail(protocol.CodeInvalidMessagesCount)
 	}
 	v.seal.begin(&v.head)
 	return p
@@ -102,7 +102,7 @@ func (v *Verifier) readHeader(p []byte) []byte {
 func (v *Verifier) startFrame(p []byte) []byte {
 	room := v.length - v.seen + uint64(v.heldLen)
 	if room < FrameHeaderSize {
-		return v.fail(codeLayout)
+		return v.fail(protocol.CodeInvalidCommand)
 	}
 	if v.heldLen == 0 && len(p) >= FrameHeaderSize {
 		length, code := checkFrameHeader(p, room)
@@ -110,7 +110,7 @@ func (v *Verifier) startFrame(p []byte) []byte {
 			return v.fail(code)
 		}
 		if v.left == 0 {
-			return v.fail(codeMessagesCount)
+			return v.fail(protocol.CodeInvalidMessagesCount)
 		}
 		if length <= uint64(len(p)) {
 			return v.wholeFrame(p, int(length))
@@ -126,7 +126,7 @@ func (v *Verifier) startFrame(p []byte) []byte {
 		return v.fail(code)
 	}
 	if v.left == 0 {
-		return v.fail(codeMessagesCount)
+		return v.fail(protocol.CodeInvalidMessagesCount)
 	}
 	v.hash.Reset()
 	v.hash.Write(v.held[8:FrameHeaderSize]) //nolint:errcheck // a hash never fails
@@ -158,7 +158,7 @@ func (v *Verifier) continueFrame(p []byte) []byte {
 
 func (v *Verifier) endFrame(sum uint64) {
 	if sum != v.frameSum {
-		v.code = codeMessageChecksum
+		v.code = protocol.CodeInvalidMessageChecksum
 		return
 	}
 	v.seal.add(v.frameSum)

@@ -16,12 +16,12 @@ func CheckLayout(record []byte) protocol.Code {
 			return code
 		}
 		if left == 0 {
-			return codeMessagesCount
+			return protocol.CodeInvalidMessagesCount
 		}
 		rest = rest[length:]
 	}
 	if left != 0 {
-		return codeMessagesCount
+		return protocol.CodeInvalidMessagesCount
 	}
 	return protocol.Success
 }
@@ -37,7 +37,7 @@ func Verify(record []byte, wantCount uint32) protocol.Code {
 	}
 	left := h.MessageCount()
 	if left != wantCount {
-		return codeMessagesCount
+		return protocol.CodeInvalidMessagesCount
 	}
 	var seal sealer
 	seal.begin(h)
@@ -47,20 +47,20 @@ func Verify(record []byte, wantCount uint32) protocol.Code {
 			return code
 		}
 		if left == 0 {
-			return codeMessagesCount
+			return protocol.CodeInvalidMessagesCount
 		}
 		f := Frame(rest[:length])
 		if f.Checksum() != f.Sum() {
-			return codeMessageChecksum
+			return protocol.CodeInvalidMessageChecksum
 		}
 		seal.add(f.Checksum())
 		rest = rest[length:]
 	}
 	if left != 0 {
-		return codeMessagesCount
+		return protocol.CodeInvalidMessagesCount
 	}
 	if seal.sum() != h.Checksum() {
-		return codeBatchChecksum
+		return protocol.CodeInvalidBatchChecksum
 	}
 	return protocol.Success
 }
@@ -68,7 +68,7 @@ func Verify(record []byte, wantCount uint32) protocol.Code {
 // VerifyStored is Verify for a record that comes with no second opinion on its number of messages.
 func VerifyStored(record []byte) protocol.Code {
 	if len(record) < HeaderSize {
-		return codeLayout
+		return protocol.CodeInvalidCommand
 	}
 	return Verify(record, (*Header)(record).MessageCount())
 }
@@ -77,13 +77,13 @@ func VerifyStored(record []byte) protocol.Code {
 func openRecord(record []byte) (*Header, protocol.Code) {
 	h := HeaderOf(record)
 	if h == nil {
-		return nil, codeLayout
+		return nil, protocol.CodeInvalidCommand
 	}
 	if code := h.Check(); code != protocol.Success {
 		return nil, code
 	}
 	if h.Length() != uint64(len(record)) {
-		return nil, codeLayout
+		return nil, protocol.CodeInvalidCommand
 	}
 	return h, protocol.Success
 }

@@ -18,13 +18,6 @@ var (
 	ErrSyncLost = errors.New("bytes of a failed sync have not been written again")
 )
 
-// Codes that a Fault carries.
-const (
-	codeCannotRead      protocol.Code = 4011
-	codeMessageChecksum protocol.Code = 4027
-	codeBatchChecksum   protocol.Code = 4039
-)
-
 // Fault tells why a walk through a segment stopped before its end. Code is what a poll that begins there
 // is answered: 4011 unreadable, 4027 or 4039 for a checksum.
 type Fault struct {

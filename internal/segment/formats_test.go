@@ -86,9 +86,15 @@ func TestPurgeGeneration(t *testing.T) {
 	if read(5) != 3 || read(6) != 0 {
 		t.Fatal("generation of another incarnation taken over")
 	}
+	if revision, known, err := ReadIncarnation(fs, testDir); revision != 5 || !known || err != nil {
+		t.Fatalf("incarnation %d %v %v", revision, known, err)
+	}
 	put(t, fs, testDir+"/purge.gen", make([]byte, 15))
 	if read(0) != 0 {
 		t.Fatal("short file is not 0")
+	}
+	if _, known, err := ReadIncarnation(fs, testDir); known || err != nil {
+		t.Fatalf("incarnation of a short file: %v %v", known, err)
 	}
 	boom := errors.New("bad sector")
 	fs.SetReadHook(func(string, int64, int) error { return boom })

@@ -165,15 +165,15 @@ func (w *walk) record() ([]byte, error) {
 		w.hinted = false
 		if h.BaseOffset() != w.hint.Offset || h.BaseTimestamp() != w.hint.Timestamp {
 			w.misled = true
-			return nil, w.fault(codeCannotRead, errors.New("index does not match"))
+			return nil, w.fault(protocol.CodeCannotReadMessage, errors.New("index does not match"))
 		}
 	}
 	length := h.Length()
 	switch {
 	case h.Check() != protocol.Success, length > uint64(w.q.Size-w.pos), !h.Spans():
-		return nil, w.fault(codeCannotRead, errors.New("no record"))
+		return nil, w.fault(protocol.CodeCannotReadMessage, errors.New("no record"))
 	case h.BaseOffset() != w.expected, h.PartitionID() != w.q.PartitionID:
-		return nil, w.fault(codeCannotRead, errors.New("record of another place"))
+		return nil, w.fault(protocol.CodeCannotReadMessage, errors.New("record of another place"))
 	}
 	if w.skips(h) {
 		// Only its header is needed to get past it.
@@ -245,10 +245,10 @@ func (w *walk) check(record []byte) protocol.Code {
 		code = batch.CheckLayout(record)
 	}
 	switch code {
-	case protocol.Success, codeMessageChecksum, codeBatchChecksum:
+	case protocol.Success, protocol.CodeInvalidMessageChecksum, protocol.CodeInvalidBatchChecksum:
 		return code
 	}
-	return codeCannotRead
+	return protocol.CodeCannotReadMessage
 }
 
 // take adds a cut to the run of bytes to be served. A part gets its header written over bytes of its own
@@ -307,7 +307,7 @@ func (w *walk) has(n int64) bool {
 // has. What the old buffer holds of them is copied, the rest is one read.
 func (w *walk) fill(n, want int64) error {
 	if n > w.q.Size-w.pos {
-		return w.fault(codeCannotRead, io.ErrUnexpectedEOF)
+		return w.fault(protocol.CodeCannotReadMessage, io.ErrUnexpectedEOF)
 	}
 	want = min(max(n, want), w.q.Size-w.pos)
 	lease := w.pool.Get(int(want))
@@ -318,7 +318,7 @@ func (w *walk) fill(n, want int64) error {
 	w.finish()
 	if got, err := w.r.log.ReadAt(lease.Bytes[have:], w.pos+int64(have)); got < len(lease.Bytes)-have {
 		lease.Release()
-		return w.fault(codeCannotRead, err)
+		return w.fault(protocol.CodeCannotReadMessage, err)
 	}
 	w.lease, w.base = lease, w.pos
 	return nil
