@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +34,15 @@ func newRoot() *cobra.Command {
 		SilenceUsage:     true,
 		SilenceErrors:    true,
 		TraverseChildren: true,
+		Args:             cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown kind of workload %q", args[0])
+			}
+			return cmd.Help()
+		},
 	}
+	root.CompletionOptions.DisableDefaultCmd = true
 	var o options
 	o.bind(root.Flags())
 	for _, s := range kindSpecs {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,9 @@ func kindCommand(s kindSpec, o *options, before *pflag.FlagSet) *cobra.Command {
 		Short:   s.short,
 		Args:    transportArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if before.Changed("message-batches") && before.Changed("total-data") {
+				return errors.New("-b and -T exclude each other")
+			}
 			if s.single {
 				o.defaultSingle(before)
 			}

@@ -271,7 +271,9 @@ func TestMatchingRow(t *testing.T) {
 
 func TestCommandLine_Refusals(t *testing.T) {
 	for name, args := range map[string][]string{
+		"unknown kind":             {"nonsense"},
 		"unknown transport":        {"pp", "quic"},
+		"batches and volume":       {"-b", "5", "-T", "1 MB", "pp"},
 		"streams unlike producers": {"pp", "-s", "2", "-p", "3"},
 		"more streams than actors": {"pc", "-s", "9", "-c", "8"},
 		"open loop without rate":   {"--open-loop", "pp"},
