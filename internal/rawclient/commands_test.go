@@ -52,7 +52,8 @@ func TestSignIn_TakesSessionAndStartsCounting(t *testing.T) {
 	}
 }
 
-func TestWrappers_SendWhatTheServerDecodes(t *testing.T) {
+// answerWell answers every request with a reply of its kind.
+func answerWell(_ int, r seen) []byte {
 	stream := command.StreamDetails{StreamHeader: command.StreamHeader{ID: 5, Name: []byte("orders")}}
 	topic := command.TopicDetails{
 		TopicHeader: command.TopicHeader{ID: 1, PartitionsCount: 1, Name: []byte("topic")},
@@ -60,40 +61,42 @@ func TestWrappers_SendWhatTheServerDecodes(t *testing.T) {
 	}
 	group := command.GroupDetails{GroupHeader: command.GroupHeader{ID: 2, Name: []byte("g")}}
 	section := u32(0)
-	fs := startFake(t, func(_ int, r seen) []byte {
-		if code := r.header.Check(); code != protocol.Success {
-			return replyTo(r, code, nil)
-		}
-		switch r.header.Operation() {
-		case protocol.OpCreateStream:
-			return replyTo(r, 0, stream.Append(section))
-		case protocol.OpCreateTopic:
-			r.header.SetOperation(protocol.OpCreateTopicWithAssignments)
-			return replyTo(r, 0, topic.Append(section))
-		case protocol.OpCreateConsumerGroup:
-			return replyTo(r, 0, group.Append(section))
-		case protocol.OpSendMessages:
-			return replyTo(r, 0, command.AppendConfirmations(nil, command.Confirmation{Stream: 5, BaseOffset: 77}))
-		case protocol.OpNonReplicated:
-		default:
-			return replyTo(r, 0, section)
-		}
-		switch protocol.CommandCode(r.header.CommandCode()) {
-		case protocol.CmdStreamGet:
-			return replyTo(r, 0, stream.Append(nil))
-		case protocol.CmdTopicGet:
-			return replyTo(r, 0, topic.Append(nil))
-		case protocol.CmdConsumerOffsetGet:
-			return replyTo(r, 0, command.OffsetReply{Partition: 3, CurrentOffset: 9, Stored: 4}.Append(nil))
-		case protocol.CmdConsumerGroupSync:
-			return replyTo(r, 0, command.SyncReply{Generation: 6, Partitions: []uint32{0, 2}}.Append(nil))
-		case protocol.CmdMessagePoll:
-			head := make([]byte, command.PollReplySize)
-			command.PollReply{Partition: command.ResyncPartition}.Put(head)
-			return replyTo(r, 0, head)
-		}
-		return replyTo(r, 0, nil)
-	})
+	if code := r.header.Check(); code != protocol.Success {
+		return replyTo(r, code, nil)
+	}
+	switch r.header.Operation() {
+	case protocol.OpCreateStream:
+		return replyTo(r, 0, stream.Append(section))
+	case protocol.OpCreateTopic:
+		r.header.SetOperation(protocol.OpCreateTopicWithAssignments)
+		return replyTo(r, 0, topic.Append(section))
+	case protocol.OpCreateConsumerGroup:
+		return replyTo(r, 0, group.Append(section))
+	case protocol.OpSendMessages:
+		return replyTo(r, 0, command.AppendConfirmations(nil, command.Confirmation{Stream: 5, BaseOffset: 77}))
+	case protocol.OpNonReplicated:
+	default:
+		return replyTo(r, 0, section)
+	}
+	switch protocol.CommandCode(r.header.CommandCode()) {
+	case protocol.CmdStreamGet:
+		return replyTo(r, 0, stream.Append(nil))
+	case protocol.CmdTopicGet:
+		return replyTo(r, 0, topic.Append(nil))
+	case protocol.CmdConsumerOffsetGet:
+		return replyTo(r, 0, command.OffsetReply{Partition: 3, CurrentOffset: 9, Stored: 4}.Append(nil))
+	case protocol.CmdConsumerGroupSync:
+		return replyTo(r, 0, command.SyncReply{Generation: 6, Partitions: []uint32{0, 2}}.Append(nil))
+	case protocol.CmdMessagePoll:
+		head := make([]byte, command.PollReplySize)
+		command.PollReply{Partition: command.ResyncPartition}.Put(head)
+		return replyTo(r, 0, head)
+	}
+	return replyTo(r, 0, nil)
+}
+
+func TestWrappers_SendWhatTheServerDecodes(t *testing.T) {
+	fs := startFake(t, answerWell)
 	c := dialFake(t, fs, Options{})
 	c.session = 44
 	ref := command.OffsetRef{

@@ -61,76 +61,77 @@ func TestDo_NumbersEachOperationClass(t *testing.T) {
 	}
 }
 
+var answerTests = []struct {
+	name    string
+	op      protocol.Operation
+	answer  func(r seen) []byte
+	channel Channel
+	code    protocol.Code
+	reason  protocol.EvictionReason
+	breach  bool
+	body    string
+}{
+	{name: "plain success", op: protocol.OpNonReplicated,
+		answer: func(r seen) []byte { return replyTo(r, 0, []byte("pong")) }, body: "pong"},
+	{name: "framed success loses its section", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, append(u32(0), "made"...)) }, body: "made"},
+	{name: "section with code 0 is success", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, append(u32(1, 0, 0), "made"...)) }, body: "made"},
+	{name: "send is not framed", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte { return replyTo(r, 0, u32(1, 5)) }, body: string(u32(1, 5))},
+	{name: "denial", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte { return replyTo(r, 41, nil) }, channel: ChannelDenial, code: 41},
+	{name: "committed rejection", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, u32(1, 0, 1012)) }, channel: ChannelResult, code: 1012},
+	{name: "rejection under the rewritten operation", op: protocol.OpDeleteSegments,
+		answer: func(r seen) []byte {
+			r.header.SetOperation(protocol.OpTruncatePartition)
+			return replyTo(r, 0, u32(1, 0, 58))
+		}, channel: ChannelResult, code: 58},
+	{name: "eviction", op: protocol.OpSendMessages,
+		answer: func(seen) []byte { return evictionFrame(13) }, channel: ChannelEviction, reason: 13},
+	{name: "eviction without reason", op: protocol.OpSendMessages,
+		answer: func(seen) []byte { return evictionFrame(0) }, breach: true},
+	{name: "denial with a body", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte { return replyTo(r, 41, []byte{1}) }, breach: true},
+	{name: "framed reply without section", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, nil) }, breach: true},
+	{name: "section shorter than its count", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, u32(2, 0, 58)) }, breach: true},
+	{name: "section count that overflows", op: protocol.OpCreateStream,
+		answer: func(r seen) []byte { return replyTo(r, 0, u32(0x20000000)) }, breach: true},
+	{name: "reply of another operation", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte {
+			r.header.SetOperation(protocol.OpStoreConsumerOffset)
+			return replyTo(r, 0, u32(0))
+		}, breach: true},
+	{name: "reply of another number", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte {
+			r.header.SetRequest(r.header.Request() + 1)
+			return replyTo(r, 0, nil)
+		}, breach: true},
+	{name: "frame of another command", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte {
+			f := replyTo(r, 0, nil)
+			(*protocol.Header)(f).SetCommand(protocol.CommandPong)
+			return f
+		}, breach: true},
+	{name: "size below a header", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte {
+			f := replyTo(r, 0, nil)
+			(*protocol.Header)(f).SetSize(255)
+			return f
+		}, breach: true},
+	{name: "size beyond the limit", op: protocol.OpSendMessages,
+		answer: func(r seen) []byte {
+			f := replyTo(r, 0, nil)
+			(*protocol.Header)(f).SetSize(protocol.MaxFrameSizeDefault + 1)
+			return f
+		}, breach: true},
+}
+
 func TestReceive_TellsErrorChannelsApart(t *testing.T) {
-	tests := []struct {
-		name    string
-		op      protocol.Operation
-		answer  func(r seen) []byte
-		channel Channel
-		code    protocol.Code
-		reason  protocol.EvictionReason
-		breach  bool
-		body    string
-	}{
-		{name: "plain success", op: protocol.OpNonReplicated,
-			answer: func(r seen) []byte { return replyTo(r, 0, []byte("pong")) }, body: "pong"},
-		{name: "framed success loses its section", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, append(u32(0), "made"...)) }, body: "made"},
-		{name: "section with code 0 is success", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, append(u32(1, 0, 0), "made"...)) }, body: "made"},
-		{name: "send is not framed", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte { return replyTo(r, 0, u32(1, 5)) }, body: string(u32(1, 5))},
-		{name: "denial", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte { return replyTo(r, 41, nil) }, channel: ChannelDenial, code: 41},
-		{name: "committed rejection", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, u32(1, 0, 1012)) }, channel: ChannelResult, code: 1012},
-		{name: "rejection under the rewritten operation", op: protocol.OpDeleteSegments,
-			answer: func(r seen) []byte {
-				r.header.SetOperation(protocol.OpTruncatePartition)
-				return replyTo(r, 0, u32(1, 0, 58))
-			}, channel: ChannelResult, code: 58},
-		{name: "eviction", op: protocol.OpSendMessages,
-			answer: func(seen) []byte { return evictionFrame(13) }, channel: ChannelEviction, reason: 13},
-		{name: "eviction without reason", op: protocol.OpSendMessages,
-			answer: func(seen) []byte { return evictionFrame(0) }, breach: true},
-		{name: "denial with a body", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte { return replyTo(r, 41, []byte{1}) }, breach: true},
-		{name: "framed reply without section", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, nil) }, breach: true},
-		{name: "section shorter than its count", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, u32(2, 0, 58)) }, breach: true},
-		{name: "section count that overflows", op: protocol.OpCreateStream,
-			answer: func(r seen) []byte { return replyTo(r, 0, u32(0x20000000)) }, breach: true},
-		{name: "reply of another operation", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte {
-				r.header.SetOperation(protocol.OpStoreConsumerOffset)
-				return replyTo(r, 0, u32(0))
-			}, breach: true},
-		{name: "reply of another number", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte {
-				r.header.SetRequest(r.header.Request() + 1)
-				return replyTo(r, 0, nil)
-			}, breach: true},
-		{name: "frame of another command", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte {
-				f := replyTo(r, 0, nil)
-				(*protocol.Header)(f).SetCommand(protocol.CommandPong)
-				return f
-			}, breach: true},
-		{name: "size below a header", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte {
-				f := replyTo(r, 0, nil)
-				(*protocol.Header)(f).SetSize(255)
-				return f
-			}, breach: true},
-		{name: "size beyond the limit", op: protocol.OpSendMessages,
-			answer: func(r seen) []byte {
-				f := replyTo(r, 0, nil)
-				(*protocol.Header)(f).SetSize(protocol.MaxFrameSizeDefault + 1)
-				return f
-			}, breach: true},
-	}
-	for _, tt := range tests {
+	for _, tt := range answerTests {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := startFake(t, func(_ int, r seen) []byte { return tt.answer(r) })
 			c := dialFake(t, fs, Options{})
