@@ -281,6 +281,34 @@ func TestAppendBatch_FailedWriteLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestAppendBatch_FailedSyncTakesTheJournalOutOfService(t *testing.T) {
+	for _, name := range []string{walFile, mirFile} {
+		m := newFS(t)
+		j, _ := open(t, m)
+		c := &chain{}
+		mustAppend(t, j, c.batch(10))
+		m.SetHook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpDatasync && op.Path == name {
+				return syscall.EIO
+			}
+			return nil
+		})
+		if err := j.AppendBatch(c.batch(5)); !errors.Is(err, ErrPoisoned) || !errors.Is(err, syscall.EIO) {
+			t.Errorf("failed sync of %s: %v", name, err)
+		}
+		m.SetHook(nil)
+		_, _, readErr := j.Read(1)
+		for i, err := range []error{readErr, j.AppendBatch(c.batch(5)), j.TruncateFrom(1), j.Drain(1), j.SetAckedHead(1)} {
+			if !errors.Is(err, ErrPoisoned) {
+				t.Errorf("call %d after a failed sync of %s: %v", i, name, err)
+			}
+		}
+		if _, rec := open(t, m); len(rec.Headers) == 0 {
+			t.Error("lost what was acknowledged before")
+		}
+	}
+}
+
 // Random scripts with random crashes, recovering each time and going on with what was found.
 func TestJournal_SurvivesRandomLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

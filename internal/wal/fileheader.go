@@ -11,6 +11,7 @@ const (
 	fileVersion     = 1
 	fileHeaderBytes = 64
 	fileHashOff     = 56
+	counterMax      = 1 << 62 // beyond what any life can count to, so that sums never wrap
 )
 
 // fileHeader heads journal.wal and, twice, journal.mirror:
@@ -74,6 +75,9 @@ func decodeFileHeader(file string, b []byte) (fileHeader, error) {
 	}
 	if h.epoch == 0 {
 		return damaged("epoch is 0")
+	}
+	if h.counter > counterMax {
+		return damaged("counter is out of range")
 	}
 	return h, nil
 }
