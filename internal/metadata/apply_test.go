@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/galgolog/galgo/internal/protocol"
+
+	"pgregory.net/rapid"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 )
 
 // populated is a group with two streams, topics, a group, a token and a user without permissions.
-func populated(t testing.TB) *group {
+func populated(t rapid.TB) *group {
 	g := newGroupOfOne(t, 64)
 	g.login(id(root), RootUser)
 	for _, step := range []struct {

@@ -2,27 +2,38 @@ package metadata
 
 import (
 	"encoding/binary"
-	"testing"
 
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vsr"
+	"pgregory.net/rapid"
 )
 
 // group drives a State as a primary of a group of one does: one operation at a time, each with its reply
 // recorded.
 type group struct {
-	t        testing.TB
+	t        rapid.TB
 	s        *State
 	op       uint64
 	now      uint64
 	requests map[protocol.Uint128]uint64
 	users    map[protocol.Uint128]uint32
+	record   *recorder // nil: nobody wants the log
+}
+
+// recorder keeps the log.
+type recorder struct {
+	headers []protocol.PrepareHeader
+	bodies  [][]byte
 }
 
 const startOfTime = 1_767_225_600_000_000
 
-func newGroupOfOne(t testing.TB, capacity uint32) *group {
-	g := &group{t: t, s: New(), now: startOfTime,
+func newGroupOfOne(t rapid.TB, capacity uint32) *group {
+	return newRecordedGroup(t, capacity, nil)
+}
+
+func newRecordedGroup(t rapid.TB, capacity uint32, record *recorder) *group {
+	g := &group{t: t, s: New(), now: startOfTime, record: record,
 		requests: map[protocol.Uint128]uint64{}, users: map[protocol.Uint128]uint32{}}
 	g.server(protocol.OpBootstrap, Bootstrap{ClientsTableMax: capacity, RootName: "iggy", RootHash: "$root"}.Append(nil), 0)
 	return g
@@ -45,6 +56,10 @@ func (g *group) commit(client protocol.Uint128, user uint32, request uint64, op 
 	h.SetCommit(g.op - 1)
 	h.SetTimestamp(g.now)
 	h.SetRequestChecksum(g.checksum(body))
+	if g.record != nil {
+		g.record.headers = append(g.record.headers, h)
+		g.record.bodies = append(g.record.bodies, body)
+	}
 	return apply(g.s, &h, body)
 }
 

@@ -101,6 +101,12 @@ func restore(snapshot []byte) (*State, error) {
 	}
 	s.clients.restore(d)
 	d.must(len(d.rest) == 0)
+	for member := range s.view.memberships.All() {
+		d.must(s.clients.index[member] != nil)
+	}
+	for _, c := range s.clients.slots {
+		d.must(c == nil || s.view.UserByID(c.user) != nil)
+	}
 	return s, d.err
 }
 
