@@ -32,3 +32,5 @@ func golden(t *testing.T, path string, got []byte) {
 }
 
 func TestDefaultTOML_Golden(t *testing.T) { golden(t, "testdata/default.toml", DefaultTOML()) }
+
+func TestReference_Golden(t *testing.T) { golden(t, "../../docs/configuration.md", Reference()) }
