@@ -1,0 +1,175 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/segment"
+	"github.com/galgolog/galgo/internal/vfs"
+)
+
+// segmentFiles are the files that a partition writes: the active segment, and those that are full and not
+// synced yet.
+type segmentFiles struct {
+	fs       vfs.FS
+	dir      string
+	active   *segment.Writer
+	full     []*segment.Writer
+	dirDirty bool // a segment was created since the directory was synced
+}
+
+// write carries out a plan. After an error the log ends where the plan began or behind one of its runs; the
+// partition plans the same positions again.
+func (f *segmentFiles) write(plan *partition.AppendPlan, preallocate int64) error {
+	for i := range plan.Runs {
+		r := &plan.Runs[i]
+		if r.Create {
+			if err := f.create(r.Start, preallocate); err != nil {
+				return err
+			}
+		}
+		if len(r.Records) == 0 {
+			continue
+		}
+		if err := f.open(r.Start, r.Position); err != nil {
+			return err
+		}
+		if err := f.active.Append(r.Records, r.Position, r.Index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *segmentFiles) create(start uint64, preallocate int64) error {
+	w, err := segment.Create(f.fs, f.dir, start, segment.CreateOptions{PreallocateBytes: preallocate})
+	if err != nil {
+		return err
+	}
+	if f.active != nil {
+		f.full = append(f.full, f.active)
+	}
+	f.active, f.dirDirty = w, true
+	return nil
+}
+
+// open makes the segment that begins at start the one that is written. It holds size bytes.
+func (f *segmentFiles) open(start uint64, size int64) error {
+	if f.active != nil && f.active.Start() == start {
+		return nil
+	}
+	if back, err := f.takeBack(start); back || err != nil {
+		return err
+	}
+	w, err := segment.OpenWriter(f.fs, f.dir, start, size)
+	if err != nil {
+		return err
+	}
+	if f.active != nil {
+		f.full = append(f.full, f.active)
+	}
+	f.active = w
+	return nil
+}
+
+// takeBack makes the newest full segment active again: the plan that filled it failed behind its end. The
+// segment that followed holds nothing that counts; left in place, it would not continue the log at a boot.
+func (f *segmentFiles) takeBack(start uint64) (bool, error) {
+	n := len(f.full)
+	if n == 0 || f.full[n-1].Start() != start {
+		return false, nil
+	}
+	follower := f.active
+	f.active, f.full = f.full[n-1], f.full[:n-1]
+	err := follower.Close()
+	return true, errors.Join(err, segment.RemoveSegments(f.fs, f.dir, []uint64{follower.Start()}))
+}
+
+// syncSet is what one sync covers.
+type syncSet struct {
+	fs       vfs.FS
+	dir      string
+	writers  []*segment.Writer
+	full     int // the first of writers are full: they are closed once synced
+	dirDirty bool
+}
+
+// toSync returns everything written and not known to be durable.
+func (f *segmentFiles) toSync() syncSet {
+	s := syncSet{fs: f.fs, dir: f.dir, dirDirty: f.dirDirty, full: len(f.full)}
+	s.writers = append(s.writers, f.full...)
+	if f.active != nil {
+		s.writers = append(s.writers, f.active)
+	}
+	f.dirDirty = false
+	f.full = nil
+	return s
+}
+
+// fullToSync returns the full segments only.
+func (f *segmentFiles) fullToSync() (syncSet, bool) {
+	if len(f.full) == 0 {
+		return syncSet{}, false
+	}
+	s := syncSet{fs: f.fs, dir: f.dir, dirDirty: f.dirDirty, full: len(f.full), writers: f.full}
+	f.dirDirty, f.full = false, nil
+	return s, true
+}
+
+// run syncs the set, data before names, and closes the full segments.
+func (s *syncSet) run() error {
+	var err error
+	for i, w := range s.writers {
+		if e := w.Datasync(); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		if i < s.full {
+			err = errors.Join(err, w.Close())
+		}
+	}
+	if s.dirDirty {
+		err = errors.Join(err, s.fs.SyncDir(s.dir))
+	}
+	return err
+}
+
+// restore puts back what a failed sync did not cover.
+func (f *segmentFiles) restore(s *syncSet) {
+	f.full = append(append([]*segment.Writer(nil), s.writers[:s.full]...), f.full...)
+	f.dirDirty = f.dirDirty || s.dirDirty
+}
+
+// close gives the descriptors back without syncing.
+func (f *segmentFiles) close() error {
+	var err error
+	for _, w := range f.full {
+		err = errors.Join(err, w.Close())
+	}
+	if f.active != nil {
+		err = errors.Join(err, f.active.Close())
+	}
+	f.full, f.active = nil, nil
+	return err
+}
+
+// makeDirs creates dir below root durably: every new directory is synced into its parent.
+func makeDirs(fsys vfs.FS, root, dir string) error {
+	if _, err := fsys.Stat(dir); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := path.Dir(dir)
+	if dir != root && parent != dir {
+		if err := makeDirs(fsys, root, parent); err != nil {
+			return err
+		}
+	}
+	if err := fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	return fsys.SyncDir(parent)
+}

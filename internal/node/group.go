@@ -1,0 +1,299 @@
+package node
+
+import (
+	"sync/atomic"
+
+	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/segment"
+	"github.com/galgolog/galgo/internal/vsr"
+)
+
+// groupState is the life of a partition group on this node.
+type groupState uint8
+
+const (
+	opening groupState = iota // its directory is being made or read
+	serving
+	fenced  // stopped with a typed reason; files stay for an operator
+	retired // deleted, or replaced by a later incarnation
+)
+
+// group is one partition on this node: its replica, its state machine and its files. Only the owner of the
+// shard touches it, except for reader, which polls use.
+type group struct {
+	shard    *shard
+	id       protocol.GroupID
+	revision uint64
+	dir      string
+	state    groupState
+
+	replica *vsr.Replica
+	part    *partition.Partition
+	files   segmentFiles
+	block   superblockWriter
+	lane    *Lane
+	reader  *Reader
+
+	waiting   workQueue // requests without a log position
+	plan      partition.AppendPlan
+	appends   appendState
+	purge     purgeRequest
+	truncate  uint64 // metadata watermark, exclusive end
+	retrying  bool   // a failed job waits for the next tick
+	jobs      int    // jobs handed to the executor
+	isTouched bool
+	isTimed   bool
+	tailNoted int64
+	lastUsed  uint64 // tick
+	scratch   vsr.Reply
+}
+
+// purgeRequest is the newest purge that the metadata group committed for this partition.
+type purgeRequest struct {
+	generation, op uint64
+	inLog          bool // a barrier is in the log and not applied
+}
+
+// workQueue is a list of requests in arrival order.
+type workQueue struct {
+	head, tail *Work
+	len        int
+}
+
+func (q *workQueue) push(w *Work) {
+	w.next = nil
+	if q.tail == nil {
+		q.head = w
+	} else {
+		q.tail.next = w
+	}
+	q.tail = w
+	q.len++
+}
+
+func (q *workQueue) pop() *Work {
+	w := q.head
+	if w == nil {
+		return nil
+	}
+	q.head = w.next
+	if q.head == nil {
+		q.tail = nil
+	}
+	w.next = nil
+	q.len--
+	return w
+}
+
+// Reader is what a poll needs of a partition: safe for any goroutine.
+type Reader struct {
+	node  *Node
+	id    protocol.GroupID
+	dir   string
+	part  *partition.Partition
+	shard *shard
+	fence atomic.Pointer[FenceError]
+	files handleCache
+	live  atomic.Pointer[segment.Writer] // of the active segment, for its index
+
+	waiters viewWaiters
+}
+
+// FenceError says why a partition was stopped.
+type FenceError struct {
+	Group  protocol.GroupID
+	Reason error
+}
+
+func (e *FenceError) Error() string {
+	return "partition " + e.Group.String() + " is fenced: " + e.Reason.Error()
+}
+
+// Unwrap returns the reason.
+func (e *FenceError) Unwrap() error { return e.Reason }
+
+func (n *Node) partitionDir(id protocol.GroupID) string {
+	stream, topic, part := id.Partition()
+	return n.layout.PartitionDir(stream, topic, part)
+}
+
+func (g *group) enqueue(w *Work) { g.waiting.push(w) }
+
+// fence stops the group. Requests that wait are answered, those in flight stay unanswered by the log and get
+// the same code.
+func (g *group) fence(reason error) {
+	if g.state == fenced || g.state == retired {
+		return
+	}
+	g.state = fenced
+	err := &FenceError{Group: g.id, Reason: reason}
+	g.reader.fence.Store(err)
+	g.shard.node.log.Error("partition fenced", "partition", g.id.String(), "reason", reason)
+	g.shard.node.metrics.fenced.Inc()
+	g.drop(protocol.CodeCannotReadPartitions)
+}
+
+// drop answers everything that waits with code.
+func (g *group) drop(code protocol.Code) {
+	for w := g.waiting.pop(); w != nil; w = g.waiting.pop() {
+		g.shard.refuse(w, code)
+	}
+	if g.replica == nil {
+		return
+	}
+	g.replica.Stop(g.shard.now)
+	eff := g.replica.Effects()
+	for i := range eff.Replies {
+		r := &eff.Replies[i]
+		r.Outcome = vsr.Outcome{Verdict: vsr.Denied, Code: code}
+		g.shard.answered(r.Waiter, r)
+	}
+}
+
+// run carries the group as far as it can go in this pass.
+func (g *group) run() {
+	if g.state == fenced {
+		g.drop(protocol.CodeCannotReadPartitions)
+		return
+	}
+	if g.state != serving {
+		return
+	}
+	g.lastUsed = g.shard.now.Ticks
+	for g.step() {
+	}
+	if g.state != serving {
+		return
+	}
+	g.publish()
+	if g.waiting.head != nil || g.retrying || g.block.failures > 0 || g.replica.Deadline() != vsr.NoDeadline {
+		g.shard.waitForTick(g)
+	}
+}
+
+// publish makes what the group has applied visible, before any reply that depends on it leaves.
+func (g *group) publish() {
+	if !g.part.Publish() {
+		return
+	}
+	g.noteTail()
+	g.reader.wakeWaiters()
+}
+
+// step proposes what waits, executes the effects and reports whether there may be more to do.
+func (g *group) step() bool {
+	proposed := g.propose()
+	eff := g.replica.Effects()
+	if eff.Broken != nil {
+		g.fence(eff.Broken)
+		return false
+	}
+	if eff.Superblock != nil {
+		g.block.wantView = true
+	}
+	if len(eff.Replies) > 0 {
+		g.publish()
+	}
+	for i := range eff.Replies {
+		g.reply(&eff.Replies[i])
+	}
+	replied := len(eff.Replies) > 0
+	appended := len(eff.Appends) > 0
+	if appended {
+		g.appendEntries(eff.Appends)
+	}
+	jobs := g.runJobs()
+	g.writeSuperblock()
+	return g.state == serving && (proposed || appended || jobs || replied)
+}
+
+func (g *group) reply(r *vsr.Reply) {
+	if r.Waiter == nil {
+		if r.Prepare != nil && r.Prepare.Operation() == protocol.OpPurgeBarrier {
+			g.purge.inLog = false
+		}
+		return
+	}
+	g.shard.answered(r.Waiter, r)
+}
+
+// propose gives waiting requests a log position, in order, until something has to happen first.
+func (g *group) propose() bool {
+	if g.proposePurge() {
+		return true
+	}
+	progress := false
+	for g.waiting.head != nil && !g.purgeInTheWay() {
+		w := g.waiting.head
+		if isSend(w) && !g.part.Covers(uint64(w.Messages)) {
+			g.block.wantClaim(g.part.ClaimFor(uint64(w.Messages)))
+			return progress
+		}
+		if isSend(w) && g.shard.node.diskFull.Load() {
+			g.shard.node.metrics.refusedDisk.Inc()
+			g.shard.refuse(g.waiting.pop(), protocol.CodeTransientNotAccepted)
+			continue
+		}
+		if w.Local {
+			g.waiting.pop()
+			g.applyLocal(w)
+			progress = true
+			continue
+		}
+		outcome := g.replica.Propose(g.shard.now, &w.Request)
+		if outcome.Verdict == vsr.Full {
+			return progress
+		}
+		g.waiting.pop()
+		progress = true
+		if outcome.Verdict != vsr.Accepted {
+			g.scratch = vsr.Reply{Waiter: w.Request.Waiter, Request: &w.Request, Outcome: outcome}
+			g.shard.answered(w.Request.Waiter, &g.scratch)
+		}
+	}
+	if g.part.WantsExtension() {
+		g.block.wantClaim(g.part.ExtensionClaim())
+	}
+	return progress
+}
+
+func isSend(w *Work) bool { return w.Request.Operation == protocol.OpSendMessages }
+
+// expire answers 58 to requests that waited for more than a second.
+func (g *group) expire(now uint64) {
+	limit := uint64(ticksPerSecond)
+	if g.state == opening || g.purge.inLog {
+		limit = 3 * ticksPerSecond
+	}
+	for g.waiting.head != nil && now-g.waiting.head.arrived > limit {
+		g.shard.node.metrics.refusedFull.Inc()
+		g.shard.refuse(g.waiting.pop(), protocol.CodeTransientNotAccepted)
+	}
+}
+
+// applyLocal executes an offset operation that is not replicated.
+func (g *group) applyLocal(w *Work) {
+	op, ok := partition.DecodeOffsetOp(w.Request.Body.Bytes)
+	code := protocol.CodeInvalidCommand
+	if ok {
+		code = g.part.CheckOffset(w.Request.Operation, op)
+	}
+	if code == protocol.Success {
+		job := g.part.StoreLocal(w.Request.Operation, op)
+		if err := g.execute(&job); err != nil {
+			g.shard.node.log.Error("store consumer offset", "partition", g.id.String(), "error", err)
+			code = protocol.CodeTransientNotAccepted
+		} else {
+			g.part.JobDone(&job, nil)
+			g.part.ShowLocal(w.Request.Operation, op)
+		}
+	}
+	w.Request.Body.Release()
+	out := vsr.Outcome{Verdict: vsr.Denied, Code: code}
+	if code == protocol.Success {
+		out = vsr.Outcome{Verdict: vsr.Framed}
+	}
+	g.scratch = vsr.Reply{Waiter: w.Request.Waiter, Request: &w.Request, Outcome: out}
+	g.shard.answered(w.Request.Waiter, &g.scratch)
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/segment"
+	"github.com/galgolog/galgo/internal/superblock"
+)
+
+// runJobs carries out what the partition asked for: offset files of default topics, which only touch the page
+// cache, in the pass; the rest on the lane. It reports whether the commit walk went on.
+func (g *group) runJobs() (progress bool) {
+	if g.retrying {
+		return false
+	}
+	for _, j := range g.part.TakeJobs() {
+		synced := g.part.Config().Options.EnforceFsync
+		switch {
+		case isOffsetJob(&j) && !synced:
+			progress = g.finish(j, g.execute(&j)) || progress
+		case isOffsetJob(&j):
+			g.submit(func() error { return g.executeSynced(&j) }, func(err error) { g.finish(j, err) })
+		case j.Kind == partition.JobPurge:
+			g.publish()
+			empty := g.superblockState(partition.Claim{})
+			g.submit(func() error { return g.purgeFiles(&j, empty) }, func(err error) { g.finish(j, err) })
+		default:
+			g.publish()
+			g.submit(func() error { return g.execute(&j) }, func(err error) { g.finish(j, err) })
+		}
+	}
+	return progress
+}
+
+// finish follows a job. A failed one is tried again a tick later and holds the walk until it succeeds.
+func (g *group) finish(j partition.Job, err error) bool {
+	if g.state != serving {
+		return false
+	}
+	if err != nil {
+		g.shard.node.log.Error("partition job", "partition", g.id.String(), "kind", uint8(j.Kind), "error", err)
+		g.shard.node.noteDiskError(err)
+		g.part.Retry(j)
+		g.retrying = true
+		g.shard.wantTick()
+		return false
+	}
+	if j.Kind == partition.JobPurge {
+		g.reader.live.Store(nil)
+		g.part.Claimed(partition.Claim{})
+	}
+	if g.part.JobDone(&j, nil) {
+		g.replica.Resume(g.shard.now)
+		return true
+	}
+	return false
+}
+
+func isOffsetJob(j *partition.Job) bool {
+	return j.Kind == partition.JobStoreOffset || j.Kind == partition.JobDeleteOffset
+}
+
+// executeSynced is execute for a topic whose promises hold on the device: the file and its name are synced
+// before the operation counts.
+func (g *group) executeSynced(j *partition.Job) error {
+	if j.Kind == partition.JobStoreOffset {
+		return segment.WriteOffsetDurably(g.shard.node.fs, g.dir, segment.OffsetKind(j.Key.Kind), j.Key.ID, j.Offset)
+	}
+	if err := g.execute(j); err != nil {
+		return err
+	}
+	return segment.SyncOffsets(g.shard.node.fs, g.dir, segment.OffsetKind(j.Key.Kind), []uint32{j.Key.ID})
+}
+
+// execute does the file work of a job. It runs in the pass or on the lane of the group.
+func (g *group) execute(j *partition.Job) error {
+	fs := g.shard.node.fs
+	switch j.Kind {
+	case partition.JobStoreOffset:
+		return segment.WriteOffset(fs, g.dir, segment.OffsetKind(j.Key.Kind), j.Key.ID, j.Offset)
+	case partition.JobDeleteOffset:
+		return segment.RemoveOffset(fs, g.dir, segment.OffsetKind(j.Key.Kind), j.Key.ID)
+	case partition.JobRemoveSegments:
+		return segment.RemoveSegments(fs, g.dir, j.Starts)
+	}
+	return fmt.Errorf("partition job of unknown kind %d", j.Kind)
+}
+
+// purgeFiles empties the directory. The superblock goes first: a crash in between leaves data that the next
+// boot purges again, never offsets that were given out below data that is gone.
+func (g *group) purgeFiles(j *partition.Job, empty superblock.State) error {
+	fs := g.shard.node.fs
+	if err := g.block.store.Write(empty); err != nil {
+		return err
+	}
+	if err := g.files.close(); err != nil {
+		return err
+	}
+	if err := segment.Purge(fs, g.dir); err != nil {
+		return err
+	}
+	return segment.WritePurgeGeneration(fs, g.dir, j.Generation, j.Revision)
+}

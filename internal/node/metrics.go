@@ -1,0 +1,63 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counter is a number that only grows. Safe for concurrent use.
+type counter struct{ atomic.Uint64 }
+
+// Inc adds one.
+func (c *counter) Inc() { c.Add(1) }
+
+// metrics are the counters of a node. They are read through Metrics.
+type metrics struct {
+	fenced        counter
+	pollFaults    counter
+	appends       counter
+	appendMicros  counter
+	slowAppends   counter
+	refusedFull   counter
+	refusedDisk   counter
+	journalWrites counter
+}
+
+func newMetrics() *metrics { return &metrics{} }
+
+// slowAppend is the time above which an append is counted as slow: a copy to the page cache takes less.
+const slowAppend = 2 * time.Millisecond
+
+func (m *metrics) observeAppend(d time.Duration) {
+	m.appends.Inc()
+	m.appendMicros.Add(uint64(d.Microseconds()))
+	if d > slowAppend {
+		m.slowAppends.Inc()
+	}
+}
+
+// Metric is one number that a node reports.
+type Metric struct {
+	Name, Help string
+	Value      float64
+	Gauge      bool // false: a counter
+}
+
+// Metrics returns the current numbers. Names use base units.
+func (n *Node) Metrics() []Metric {
+	m := n.metrics
+	return []Metric{
+		{"galgo_partitions_fenced_total", "Partitions stopped with a typed reason.", float64(m.fenced.Load()), false},
+		{"galgo_poll_faults_total", "Polls that met bytes which could not be served.", float64(m.pollFaults.Load()), false},
+		{"galgo_appends_total", "Vectored writes to segments.", float64(m.appends.Load()), false},
+		{"galgo_append_seconds_total", "Time spent in writes to segments.", float64(m.appendMicros.Load()) / 1e6, false},
+		{"galgo_appends_slow_total", "Writes to segments that took more than two milliseconds.", float64(m.slowAppends.Load()), false},
+		{"galgo_requests_refused_full_total", "Requests answered 58 after waiting for room.", float64(m.refusedFull.Load()), false},
+		{"galgo_requests_refused_disk_total", "Sends answered 58 because free space was below the watermark.", float64(m.refusedDisk.Load()), false},
+		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},
+		{"galgo_tail_bytes", "Recent batches kept in memory for polls.", float64(n.tailBytes.Load()), true},
+		{"galgo_buffer_live_bytes", "Message memory in use.", float64(n.pool.LiveBytes()), true},
+		{"galgo_buffer_idle_bytes", "Message memory kept for reuse.", float64(n.pool.IdleBytes()), true},
+		{"galgo_open_read_handles", "Segments held open for polls.", float64(n.openHandles.Load()), true},
+	}
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/galgolog/galgo/internal/buffer"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/vfs"
+)
+
+// Options are the parts and limits of a node. FS, Clock, Executor, Log and Root are needed.
+type Options struct {
+	FS       vfs.FS
+	Clock    Clock
+	Executor Executor
+	Log      *slog.Logger
+	Pool     *buffer.Pool
+	// Root is the data directory.
+	Root string
+	// Shards is the number of shards; 0 means one.
+	Shards int
+	// Cluster, ReplicaID and Replicas identify the node. Replicas 0 means 1.
+	Cluster   protocol.Uint128
+	ReplicaID uint8
+	Replicas  uint8
+	// Incarnation is random per boot.
+	Incarnation protocol.Uint128
+	Limits      Limits
+	Metadata    MetadataOptions
+	// Fatal is called once when the metadata group cannot go on; the process then exits with the code.
+	Fatal func(code int, err error)
+}
+
+// Limits are the bounds of a node; zero values mean the defaults named here.
+type Limits struct {
+	PrepareDepth       int    // prepares in flight per group, 32
+	TailBytes          int64  // recent batches in memory, node, 64 MiB
+	TailPartitionBytes int64  // the same, one partition, 4 MiB
+	MaxFrameBytes      int    // 64 MiB
+	FreeSpaceMin       uint64 // below it sends are refused; 0 = smaller of 64 MiB and 2 % of the volume
+	ReservationLease   uint64 // 65,536
+	ColdReads          int    // reads that wait for the device at once, 8
+	RebalanceTicks     uint64 // hand-over of a partition within a group at the latest, 30 s
+	RetentionTicks     uint64 // between two runs of the cleaner, 60 s; 0 with NoRetention set: never
+	NoRetention        bool
+	OpenHandles        int  // files kept open for polls, 512
+	Validate           bool // verify the checksums of what polls read from files
+}
+
+func (l *Limits) fill() {
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&l.TailBytes, 64<<20)
+	def(&l.TailPartitionBytes, 4<<20)
+	if l.MaxFrameBytes == 0 {
+		l.MaxFrameBytes = protocol.MaxFrameSizeDefault
+	}
+	if l.ColdReads == 0 {
+		l.ColdReads = 8
+	}
+	if l.RebalanceTicks == 0 {
+		l.RebalanceTicks = 30 * ticksPerSecond
+	}
+	if l.RetentionTicks == 0 {
+		l.RetentionTicks = 60 * ticksPerSecond
+	}
+	if l.OpenHandles == 0 {
+		l.OpenHandles = 512
+	}
+}
+
+// Node is one running server without its doors. Methods are safe for concurrent use.
+type Node struct {
+	fs          vfs.FS
+	clock       Clock
+	exec        Executor
+	log         *slog.Logger
+	pool        *buffer.Pool
+	layout      layout
+	cluster     protocol.Uint128
+	replicaID   uint8
+	replicas    uint8
+	incarnation protocol.Uint128
+	limits      Limits
+	metrics     *metrics
+	fatal       func(code int, err error)
+
+	shards   []*shard
+	readers  readerTable
+	meta     *metaGroup
+	observer SessionObserver
+
+	tailBytes   atomic.Int64
+	openHandles atomic.Int64
+	diskFull    atomic.Bool
+	coldReads   chan struct{}
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	closing atomic.Bool
+}
+
+func newNode(o Options) *Node {
+	o.Limits.fill()
+	n := &Node{
+		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: layout{o.Root},
+		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation,
+		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal,
+		coldReads: make(chan struct{}, o.Limits.ColdReads), stop: make(chan struct{}),
+	}
+	if n.pool == nil {
+		n.pool = buffer.New(128 << 20)
+	}
+	for i := range max(o.Shards, 1) {
+		n.shards = append(n.shards, newShard(n, i))
+	}
+	n.readers.init()
+	return n
+}
+
+// Start runs the goroutines of the shards. A node under a simulator is not started: the simulator calls Pass.
+func (n *Node) Start() {
+	for _, s := range n.shards {
+		timer := make(chan struct{}, 1)
+		n.stopped.Go(func() { s.run(n.stop, timer) })
+		n.stopped.Go(func() { s.runTimer(n.stop, timer) })
+	}
+}
+
+// Pass runs one pass of shard i on the caller's goroutine. It is for a scheduler that owns all of them.
+func (n *Node) Pass(i int) {
+	s := n.shards[i]
+	s.mu.Lock()
+	s.pass(nil)
+	s.release()
+}
+
+// Shards is the number of shards.
+func (n *Node) Shards() int { return len(n.shards) }
+
+// shardIndex places a group: the metadata group on shard 0, a partition by the hash of its id.
+func (n *Node) shardIndex(id protocol.GroupID) int {
+	if id == protocol.MetadataGroup || len(n.shards) == 1 {
+		return 0
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(id))
+	return int(xxh3.Hash(b[:]) % uint64(len(n.shards)))
+}
+
+// noteDiskError stops taking sends when the disk is full; the watermark check lets them in again.
+func (n *Node) noteDiskError(err error) {
+	if errors.Is(err, syscall.ENOSPC) && !n.diskFull.Swap(true) {
+		n.log.Error("disk full: sends are refused until space is free again")
+	}
+}
+
+// readerTable finds the reader of a partition that was used since boot. Striped, because polls of all
+// connections look here.
+type readerTable struct {
+	stripes [64]struct {
+		mu      sync.RWMutex
+		readers map[protocol.GroupID]*Reader
+	}
+}
+
+func (t *readerTable) init() {
+	for i := range t.stripes {
+		t.stripes[i].readers = make(map[protocol.GroupID]*Reader)
+	}
+}
+
+func (t *readerTable) stripe(id protocol.GroupID) int {
+	return int((uint64(id) ^ uint64(id)>>32*0x9E3779B1) % uint64(len(t.stripes)))
+}
+
+func (t *readerTable) get(id protocol.GroupID) *Reader {
+	s := &t.stripes[t.stripe(id)]
+	s.mu.RLock()
+	r := s.readers[id]
+	s.mu.RUnlock()
+	return r
+}
+
+func (t *readerTable) put(id protocol.GroupID, r *Reader) {
+	s := &t.stripes[t.stripe(id)]
+	s.mu.Lock()
+	s.readers[id] = r
+	s.mu.Unlock()
+}
+
+// remove takes r out unless another incarnation has replaced it.
+func (t *readerTable) remove(id protocol.GroupID, r *Reader) {
+	s := &t.stripes[t.stripe(id)]
+	s.mu.Lock()
+	if s.readers[id] == r {
+		delete(s.readers, id)
+	}
+	s.mu.Unlock()
+}

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/superblock"
+	"github.com/galgolog/galgo/internal/vsr"
+)
+
+// superblockWriter keeps the durable record of a group: one write at a time, whatever asked for it. What is
+// asked for while one runs is covered by the next.
+type superblockWriter struct {
+	store    *superblock.Store
+	writing  bool
+	wantView bool
+	claim    partition.Claim
+	wantsOff bool // claim is wanted
+	failures int
+	retryAt  uint64 // tick
+}
+
+func (b *superblockWriter) wantClaim(c partition.Claim) {
+	if !b.wantsOff || c.Reserved > b.claim.Reserved {
+		b.claim, b.wantsOff = c, true
+	}
+}
+
+// writeSuperblock starts a write when one is due. The values are captured here and come back with the
+// completion: what counts as durable is what was written.
+func (g *group) writeSuperblock() {
+	b := &g.block
+	if b.writing || !b.wantView && !b.wantsOff || g.shard.now.Ticks < b.retryAt {
+		return
+	}
+	claim := g.part.KeepClaim()
+	if b.wantsOff {
+		claim.Frontier = max(claim.Frontier, b.claim.Frontier)
+		claim.Reserved = max(claim.Reserved, b.claim.Reserved)
+	}
+	state := g.superblockState(claim)
+	b.writing, b.wantView, b.wantsOff = true, false, false
+	g.submit(func() error { return b.store.Write(state) }, func(err error) { g.superblockDone(state, claim, err) })
+}
+
+func (g *group) superblockState(claim partition.Claim) superblock.State {
+	n := g.shard.node
+	return superblock.State{
+		Cluster: n.cluster, ReplicaID: n.replicaID, ReplicaCount: n.replicas,
+		View: g.replica.View(), LogView: g.replica.LogView(), CommitMax: g.replica.CommitMax(),
+		OffsetFrontier: claim.Frontier, OffsetReserved: claim.Reserved,
+	}
+}
+
+func (g *group) superblockDone(state superblock.State, claim partition.Claim, err error) {
+	b := &g.block
+	b.writing = false
+	if g.state != serving {
+		return
+	}
+	if err != nil {
+		b.failures++
+		b.retryAt = g.shard.now.Ticks + backoffTicks(b.failures)
+		b.wantClaim(claim)
+		if b.failures&(b.failures-1) == 0 {
+			g.shard.node.log.Error("superblock", "partition", g.id.String(), "failures", b.failures, "error", err)
+		}
+		g.shard.node.noteDiskError(err)
+		g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err})
+		return
+	}
+	b.failures, b.retryAt = 0, 0
+	g.part.Claimed(claim)
+	g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView})
+}
+
+// backoffTicks is 10 ms doubled with every failure, at most a second.
+func backoffTicks(failures int) uint64 { return min(uint64(1)<<min(failures, 8), ticksPerSecond) }

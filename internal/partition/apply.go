@@ -1,0 +1,86 @@
+package partition
+
+import (
+	"encoding/binary"
+
+	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/vsr"
+)
+
+// heldApply is the committed operation whose jobs are not done.
+type heldApply struct {
+	active bool
+	done   bool
+	op     uint64
+}
+
+// Apply executes a committed operation. Batches and offsets already covered are done at once; an offset that
+// must reach its file and a purge hand out a job and hold the walk.
+func (p *Partition) Apply(h *protocol.PrepareHeader, body vsr.Body, reply []byte) ([]byte, vsr.ApplyStatus) {
+	switch h.Operation() {
+	case protocol.OpSendMessages:
+		return p.applyBatch(h, body, reply), vsr.ApplyDone
+	case protocol.OpStoreConsumerOffset, protocol.OpDeleteConsumerOffset:
+		return p.applyOffset(h, body.Bytes, reply)
+	case protocol.OpPurgeBarrier:
+		return reply, p.applyPurge(h, body.Bytes)
+	}
+	return reply, vsr.ApplyDone
+}
+
+func (p *Partition) applyBatch(h *protocol.PrepareHeader, body vsr.Body, reply []byte) []byte {
+	base := batch.BaseOffset(body.Bytes)
+	if p.staged.len() > 0 && p.staged.first().op == h.Op() {
+		s := p.staged.popFirst()
+		p.commitBatch(&s)
+		p.tail.push(tailBatch{Base: s.base, End: s.end, Micros: s.micros, Body: body})
+	}
+	reply = binary.LittleEndian.AppendUint32(reply, 1)
+	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.Stream)
+	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.Topic)
+	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.ID)
+	return binary.LittleEndian.AppendUint64(reply, base)
+}
+
+// commitBatch makes a staged batch part of the committed log.
+func (p *Partition) commitBatch(s *stagedBatch) {
+	p.growLog(s)
+	p.committed, p.seeded = s.end, true
+	p.messages += s.end - s.base + 1
+	p.bytes += s.size
+	p.dirty = true
+}
+
+// growLog adds a batch to the committed segments.
+func (p *Partition) growLog(s *stagedBatch) {
+	if !p.hasActive || p.active.Start != s.start {
+		p.active, p.hasActive = Segment{Start: s.start}, true
+	}
+	seg := &p.active
+	if seg.Size == 0 {
+		seg.FirstMicros = s.micros
+	}
+	seg.Size, seg.End, seg.MaxMicros = s.pos+s.size, s.end, s.micros
+	if s.seals {
+		p.sealed = append(p.sealed, p.active)
+		p.active = Segment{Start: s.end + 1}
+	}
+}
+
+// hold asks for job and stops the commit walk at op until JobDone.
+func (p *Partition) hold(op uint64, j Job) vsr.ApplyStatus {
+	p.held = heldApply{active: true, op: op}
+	j.Op = op
+	p.jobs = append(p.jobs, j)
+	return vsr.ApplyHeld
+}
+
+// resumed reports whether the job that held op is done, and clears it.
+func (p *Partition) resumed(op uint64) bool {
+	if p.held.active && p.held.op == op && p.held.done {
+		p.held = heldApply{}
+		return true
+	}
+	return false
+}

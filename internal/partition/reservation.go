@@ -1,0 +1,83 @@
+package partition
+
+import "math"
+
+// reservation is what the superblock says about offsets. Both are exclusive ends.
+type reservation struct {
+	frontier uint64 // data up to here is known to exist or to have existed
+	reserved uint64 // an offset up to here may have been seen by someone
+	minted   bool   // this life has minted
+}
+
+// Claim is the offset part of a superblock write.
+type Claim struct{ Frontier, Reserved uint64 }
+
+func (p *Partition) solo() bool { return p.cfg.Replicas <= 1 }
+
+// held is the next offset after the data this replica holds.
+func (p *Partition) heldFrontier() uint64 {
+	if !p.seeded {
+		return 0
+	}
+	return p.committed + 1
+}
+
+// Covers reports whether count more offsets lie below the durable reservation. Groups with peers reserve
+// nothing: their next offset follows from the log.
+func (p *Partition) Covers(count uint64) bool {
+	if !p.solo() {
+		return true
+	}
+	base := p.MintFrontier()
+	return count <= math.MaxUint64-base && base+count <= p.reserve.reserved
+}
+
+// ClaimFor is the claim that covers count more offsets and a lease beyond.
+func (p *Partition) ClaimFor(count uint64) Claim {
+	return p.claim(saturatingAdd(saturatingAdd(p.MintFrontier(), count), p.cfg.lease()))
+}
+
+// KeepClaim is what a superblock write for another reason says: nothing is lowered, nothing is claimed.
+func (p *Partition) KeepClaim() Claim { return p.claim(0) }
+
+// CollapseClaim gives the unused part of the lease back at a graceful stop, after everything committed was
+// synced. It lowers the ceiling to the next offset to mint, never to the data: on a boot that consumed a
+// reservation without appending the two differ.
+func (p *Partition) CollapseClaim() (c Claim, needed bool) {
+	f := max(p.heldFrontier(), p.reserve.frontier)
+	c = Claim{f, max(p.MintFrontier(), f)}
+	return c, p.solo() && p.reserve.reserved > p.MintFrontier()
+}
+
+func (p *Partition) claim(reserved uint64) Claim {
+	f := max(p.heldFrontier(), p.reserve.frontier)
+	if !p.solo() {
+		return Claim{f, max(p.reserve.reserved, f)}
+	}
+	return Claim{f, max(p.reserve.reserved, reserved, f)}
+}
+
+// WantsExtension reports that less than an eighth of the lease is left and the partition mints.
+func (p *Partition) WantsExtension() bool {
+	if !p.solo() || !p.reserve.minted {
+		return false
+	}
+	left := p.reserve.reserved - min(p.reserve.reserved, p.MintFrontier())
+	return left < max(p.cfg.lease()/8, 1)
+}
+
+// ExtensionClaim counts a lease from the next offset to mint, so that what a crash wastes is at most one.
+func (p *Partition) ExtensionClaim() Claim {
+	return p.claim(saturatingAdd(p.MintFrontier(), p.cfg.lease()))
+}
+
+// Claimed takes over the values that a superblock write carried. They replace the known ones: only purge
+// and collapse lower them, and those carry lower values.
+func (p *Partition) Claimed(c Claim) { p.reserve.frontier, p.reserve.reserved = c.Frontier, c.Reserved }
+
+func saturatingAdd(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}

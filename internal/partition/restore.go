@@ -1,0 +1,121 @@
+package partition
+
+// Recovered is what boot found in the directory of a partition.
+type Recovered struct {
+	Segments []Segment // ascending; the last one is the active one
+	// Claim is what the superblock says about offsets, zero when it was never written.
+	Claim   Claim
+	Offsets map[ConsumerKey]uint64
+	// PurgeGeneration is the applied generation of this incarnation.
+	PurgeGeneration uint64
+}
+
+// Restored tells what Restore changed.
+type Restored struct {
+	// ClampedOffsets is the number of stored offsets above the end of the data; DroppedOffsets of those in
+	// a partition without any message. Clamped lists what must be rewritten.
+	ClampedOffsets, DroppedOffsets int
+	// Replant asks for an empty segment at MintFrontier before anything is appended: the last segment ends
+	// below it.
+	Replant bool
+}
+
+// Restore takes over what boot found, once, before any other call. Real data wins over the recorded
+// frontier, and minting begins at the recorded ceiling: what lies between may have been seen.
+func (p *Partition) Restore(r Recovered) Restored {
+	p.takeSegments(r.Segments)
+	p.appended, p.live = p.committed, p.seeded
+	if !p.seeded && p.hasActive && p.active.Start > 0 && !p.plantedByReservation(r.Claim) {
+		p.committed, p.seeded = p.active.Start-1, true
+		p.appended, p.live = p.committed, true
+	}
+	p.reserve = reservation{frontier: r.Claim.Frontier, reserved: r.Claim.Reserved}
+	p.purge = purgeState{applied: r.PurgeGeneration, proposed: r.PurgeGeneration}
+	p.restoreFrontier()
+	out := p.restoreOffsets(r.Offsets)
+	out.Replant = p.live && p.solo() && p.needsReplant()
+	p.dirty = true
+	p.Publish()
+	return out
+}
+
+// takeSegments makes found the log. The last segment is the active one.
+func (p *Partition) takeSegments(found []Segment) {
+	p.sealed, p.active, p.hasActive, p.messages, p.bytes = nil, Segment{}, false, 0, 0
+	for i, s := range found {
+		p.messages += s.Messages()
+		p.bytes += s.Size
+		if s.Size > 0 {
+			p.committed, p.seeded = s.End, true
+		}
+		if i < len(found)-1 {
+			p.sealed = append(p.sealed, s)
+			continue
+		}
+		p.active, p.hasActive = s, true
+		p.write = writeCursor{exists: true, start: s.Start, pos: s.Size, lastIdx: s.LastIndex, indexed: s.Indexed}
+	}
+}
+
+// plantedByReservation reports whether the only, empty segment stands where a reservation ended and no data
+// is known up to there: its name then says nothing about what was committed.
+func (p *Partition) plantedByReservation(c Claim) bool {
+	return p.solo() && p.active.Start == c.Reserved && c.Frontier < c.Reserved
+}
+
+func (p *Partition) restoreFrontier() {
+	if f := p.reserve.frontier; f > 0 && (!p.seeded || p.committed < f-1) {
+		p.committed, p.seeded = f-1, true
+	}
+	point := p.reserve.frontier
+	if p.solo() {
+		point = max(point, p.reserve.reserved)
+	}
+	if point > 0 && (!p.live || p.appended < point-1) {
+		p.appended, p.live = point-1, true
+	}
+}
+
+// needsReplant reports whether the next offset does not continue the last segment.
+func (p *Partition) needsReplant() bool {
+	next := p.MintFrontier()
+	if !p.hasActive {
+		return next > 0
+	}
+	if p.active.Size == 0 {
+		return p.active.Start != next
+	}
+	return p.active.End+1 != next
+}
+
+// Replanted tells that the host made the chain end at MintFrontier: an empty last segment was removed or the
+// last one sealed behind an anchor, and an empty one planted. chain is what is there now.
+func (p *Partition) Replanted(chain []Segment) {
+	committed, seeded := p.committed, p.seeded
+	p.takeSegments(chain)
+	p.committed, p.seeded = committed, seeded
+	p.generation++
+	p.dirty = true
+	p.Publish()
+}
+
+// restoreOffsets loads stored offsets, none above the end: a value that points past the data would make
+// its consumer skip what comes next.
+func (p *Partition) restoreOffsets(offsets map[ConsumerKey]uint64) (out Restored) {
+	for key, v := range offsets {
+		if !p.seeded {
+			out.DroppedOffsets++
+			continue
+		}
+		if v > p.committed {
+			v = p.committed
+			out.ClampedOffsets++
+		}
+		p.offsets.durable[key] = v
+		p.noteKey(p.cursors.store(key, v), key)
+	}
+	return out
+}
+
+// Cursors returns the table of live consumer offsets. Safe for any goroutine.
+func (p *Partition) Cursors() *Cursors { return &p.cursors }

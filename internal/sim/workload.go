@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/buffer"
+	"github.com/galgolog/galgo/internal/node"
+	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/vsr"
+)
+
+func (w *World) pickPartition() *partitionModel { return w.partitions[w.rng.IntN(len(w.partitions))] }
+
+// send submits a batch of messages that nobody sent before.
+func (w *World) send() error {
+	m := w.pickPartition()
+	b := batch.NewBuilder()
+	c := &call{model: m}
+	for range 1 + w.rng.IntN(4) {
+		w.message++
+		c.messages = append(c.messages, w.message)
+		payload := make([]byte, 1+w.rng.IntN(300))
+		if err := b.Add(payload, nil, protocol.Uint128From64(w.message), w.clock.micros); err != nil {
+			return err
+		}
+	}
+	record, err := b.Build()
+	if err != nil {
+		return err
+	}
+	lease := buffer.Wrap(append([]byte(nil), record...))
+	c.work = node.Work{Group: m.id, Revision: m.revision, Messages: uint32(len(c.messages)), Request: vsr.Request{
+		Client: w.client, Operation: protocol.OpSendMessages, Body: vsr.Body{Bytes: lease.Bytes, Lease: lease},
+	}}
+	w.Report.Sends++
+	w.pending = append(w.pending, c)
+	w.submit(c)
+	return nil
+}
+
+// store submits a consumer offset that the partition may or may not hold.
+func (w *World) store() {
+	m := w.pickPartition()
+	c := &call{model: m, key: uint32(1 + w.rng.IntN(3)), offset: m.highest}
+	if m.highest > 0 {
+		c.offset = w.rng.Uint64N(m.highest + 1)
+	}
+	body := make([]byte, partition.OffsetOpSize)
+	partition.OffsetOp{Key: partition.ConsumerKey{Kind: partition.KindConsumer, ID: c.key}, Offset: c.offset}.Put(body)
+	c.work = node.Work{Group: m.id, Revision: m.revision, Request: vsr.Request{
+		Client: w.client, Operation: protocol.OpStoreConsumerOffset, Body: vsr.Body{Bytes: body},
+	}}
+	w.Report.Stores++
+	w.pending = append(w.pending, c)
+	w.submit(c)
+}
+
+// collect looks at the answers that have come.
+func (w *World) collect() error {
+	waiting := w.pending[:0]
+	for _, c := range w.pending {
+		if !c.done {
+			waiting = append(waiting, c)
+			continue
+		}
+		if err := w.answer(c); err != nil {
+			return err
+		}
+	}
+	clear(w.pending[len(waiting):])
+	w.pending = waiting
+	return nil
+}
+
+func (w *World) answer(c *call) error {
+	if c.messages == nil {
+		if c.code == protocol.Success {
+			c.model.stored[c.key] = c.offset
+		}
+		return nil
+	}
+	if c.code != protocol.Success {
+		w.Report.Refused++
+		for _, msg := range c.messages {
+			c.model.refused[msg] = true
+		}
+		return nil
+	}
+	w.Report.Confirmed++
+	return c.model.confirm(c.base, c.messages)
+}
+
+// read polls the whole log of a partition and returns its messages by offset.
+func (w *World) read(m *partitionModel) (map[uint64]uint64, error) {
+	found := map[uint64]uint64{}
+	from := uint64(0)
+	for {
+		var out node.PollResult
+		code := w.node.Poll(&node.PollRequest{
+			Group: m.id, Revision: m.revision, MaxBytes: 1 + w.rng.IntN(4000),
+			Query: partition.Query{Strategy: partition.FromOffset, Value: from, Count: uint32(1 + w.rng.IntN(50))},
+		}, &out)
+		w.Report.Polls++
+		if code != protocol.Success {
+			return nil, fmt.Errorf("partition %s: poll from %d: %w", m.id, from, code)
+		}
+		if out.Count == 0 {
+			out.Release()
+			return found, nil
+		}
+		last, err := takeMessages(m, &out, from, found)
+		out.Release()
+		if err != nil {
+			return nil, err
+		}
+		from = last + 1
+	}
+}
+
+// takeMessages adds the messages of a poll, whose records must verify and whose offsets must ascend.
+func takeMessages(m *partitionModel, out *node.PollResult, from uint64, found map[uint64]uint64) (last uint64, err error) {
+	var raw []byte
+	for _, c := range out.Chunks {
+		raw = append(raw, c.Bytes...)
+	}
+	count, next := uint32(0), from
+	for len(raw) > 0 {
+		record := raw[:batch.HeaderOf(raw).Length()]
+		raw = raw[len(record):]
+		if code := batch.VerifyStored(record); code != protocol.Success {
+			return 0, fmt.Errorf("partition %s: poll from %d served a bad record: %w", m.id, from, code)
+		}
+		walk := batch.Walk(record)
+		for f, ok := walk.Next(); ok; f, ok = walk.Next() {
+			offset := batch.BaseOffset(record) + uint64(f.OffsetDelta())
+			if offset < next {
+				return 0, fmt.Errorf("partition %s: poll from %d served offset %d after %d", m.id, from, offset, next)
+			}
+			found[offset], next, last = f.ID().Lo, offset+1, offset
+			count++
+		}
+	}
+	if count != out.Count || last != out.Last {
+		return 0, fmt.Errorf("partition %s: poll from %d says %d up to %d and serves %d up to %d", m.id, from, out.Count, out.Last, count, last)
+	}
+	return last, nil
+}
