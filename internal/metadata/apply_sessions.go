@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vsr"
@@ -31,6 +32,35 @@ func (s *State) Committed(h *protocol.PrepareHeader, frame []byte) {
 		return
 	}
 	s.clients.record(c, h, frame)
+}
+
+// Session is what the client table knows about one client.
+type Session struct {
+	Client    protocol.Uint128
+	Epoch     uint64 // the fence: op of the latest Register
+	User      uint32
+	Watermark uint64 // highest committed request number
+}
+
+// Session returns the entry of a client; false without one.
+func (s *State) Session(client protocol.Uint128) (Session, bool) {
+	c := s.clients.index[client]
+	if c == nil {
+		return Session{}, false
+	}
+	return Session{c.id, c.epoch, c.user, c.watermark}, true
+}
+
+// AllSessions iterates over the client table in the order of slots. A host that becomes primary starts a
+// clock for those that have memberships and does not hold their connections.
+func (s *State) AllSessions() iter.Seq[Session] {
+	return func(yield func(Session) bool) {
+		for _, c := range s.clients.slots {
+			if c != nil && !yield(Session{c.id, c.epoch, c.user, c.watermark}) {
+				return
+			}
+		}
+	}
 }
 
 // register opens a session, or a new epoch of one. The acting user is that of the header. The body holds

@@ -3,6 +3,7 @@ package metadata
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/galgolog/galgo/internal/protocol"
@@ -55,8 +56,8 @@ func TestRegister_Refusals(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.name, code, c.want)
 		}
 	}
-	if g.s.Sessions() != 0 {
-		t.Fatalf("%d sessions", g.s.Sessions())
+	if g.s.SessionsCount() != 0 {
+		t.Fatalf("%d sessions", g.s.SessionsCount())
 	}
 	if code := result(g.commit(id(1), RootUser, 0, protocol.OpRegister, AppendRegister(nil, 1))); code != 0 {
 		t.Fatalf("verified at the newest change: %d", code)
@@ -143,6 +144,22 @@ func TestRegister_KeepsTheWatermarkAndFencesTheHolder(t *testing.T) {
 	}
 }
 
+func TestSessions_AreListedInTheOrderOfSlots(t *testing.T) {
+	g := newGroupOfOne(t, 8)
+	one, two := g.login(id(8), RootUser), g.login(id(3), RootUser)
+	g.replicated(id(3), protocol.OpCreateStream, name("abc"))
+	want := []Session{{id(8), one, RootUser, 0}, {id(3), two, RootUser, 1}}
+	if got := slices.Collect(g.s.AllSessions()); !slices.Equal(got, want) {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	if got, ok := g.s.Session(id(3)); !ok || got != want[1] {
+		t.Fatalf("%+v", got)
+	}
+	if _, ok := g.s.Session(id(4)); ok {
+		t.Fatal("a client that never signed in has a session")
+	}
+}
+
 func TestLogout_GuardedByItsEpoch(t *testing.T) {
 	g := newGroupOfOne(t, 8)
 	old := g.login(id(1), RootUser)
@@ -163,7 +180,7 @@ func TestLogout_GuardedByItsEpoch(t *testing.T) {
 	}
 	g.login(id(1), RootUser)
 	g.commit(id(1), RootUser, 1, protocol.OpLogout, nil)
-	if g.s.Sessions() != 0 {
+	if g.s.SessionsCount() != 0 {
 		t.Fatal("a logout without a guard left the session")
 	}
 }
@@ -190,7 +207,7 @@ func TestClientTable_RepliesForClientsThatAreGoneOrOlderAreSkipped(t *testing.T)
 	g := newGroupOfOne(t, 8)
 	// a client that was never seen: the operation is executed and answered, the table stays
 	g.commit(id(9), RootUser, 3, protocol.OpCreateStream, name("abc"))
-	if g.s.Sessions() != 0 {
+	if g.s.SessionsCount() != 0 {
 		t.Fatal("a reply made an entry")
 	}
 	// Register X, X:5, [gone], Register X, X:2

@@ -224,19 +224,20 @@ func appendOptionValue(dst []byte, i option, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, v)
 }
 
-// AppendTopicOptionsCatalogue appends the reply to describe options for the scope of topics. Streams and
-// users have no options: their reply is a count of zero.
-func AppendTopicOptionsCatalogue(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(optionsCount))
-	for i := range optionsCount {
-		rule := &optionCatalogue[i]
-		dst = protocol.AppendName(dst, rule.key)
-		dst = append(dst, rule.kind)
-		at := len(dst)
-		dst = appendOptionValue(append(dst, 0, 0, 0, 0), i, rule.standard)
-		binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(rule.description)))
-		dst = append(dst, rule.description...)
+// AppendOptionsCatalogue appends the reply to describe options. Only topics have options; the code is 3 for
+// a scope that is none.
+func AppendOptionsCatalogue(dst []byte, scope uint8) ([]byte, protocol.Code) {
+	var all []command.OptionDescription
+	switch scope {
+	case command.ScopeTopic:
+		for i, rule := range optionCatalogue {
+			all = append(all, command.OptionDescription{
+				Key: rule.key, Kind: rule.kind, Default: appendOptionValue(nil, option(i), rule.standard), Description: rule.description,
+			})
+		}
+	case command.ScopeStream, command.ScopeUser:
+	default:
+		return dst, protocol.CodeInvalidCommand
 	}
-	return dst
+	return command.AppendOptionDescriptions(dst, all), protocol.Success
 }

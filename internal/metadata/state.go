@@ -42,8 +42,8 @@ func (s *State) View() *View {
 // configuration differs must refuse to start.
 func (s *State) ClientsTableMax() int { return s.clients.capacity }
 
-// Sessions returns the number of entries in the client table.
-func (s *State) Sessions() int { return s.clients.count }
+// SessionsCount returns the number of entries in the client table.
+func (s *State) SessionsCount() int { return s.clients.count }
 
 // operation is one committed operation while it is applied.
 type operation struct {
