@@ -1,0 +1,26 @@
+package config
+
+import (
+	"fmt"
+	"io"
+)
+
+const (
+	passwordAlphabet   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	passwordCharsMin   = 20
+	passwordCharsRange = 20
+)
+
+// RandomPassword makes a password of 20 to 39 characters for a root user that nobody gave one, from a
+// source of random bytes such as crypto/rand.Reader.
+func RandomPassword(random io.Reader) (string, error) {
+	bytes := make([]byte, 1+passwordCharsMin+passwordCharsRange)
+	if _, err := io.ReadFull(random, bytes); err != nil {
+		return "", fmt.Errorf("root password: %w", err)
+	}
+	password := bytes[1 : 1+passwordCharsMin+int(bytes[0])%passwordCharsRange]
+	for i := range password {
+		password[i] = passwordAlphabet[int(password[i])%len(passwordAlphabet)] // 64 letters: no bias
+	}
+	return string(password), nil
+}
