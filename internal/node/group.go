@@ -52,7 +52,7 @@ type group struct {
 // purgeRequest is the newest purge that the metadata group committed for this partition.
 type purgeRequest struct {
 	generation, op uint64
-	inLog          bool // a barrier is in the log and not applied
+	barrier        uint64 // op of the newest barrier put into the log, 0 for none
 }
 
 // workQueue is a list of requests in arrival order.
@@ -88,14 +88,15 @@ func (q *workQueue) pop() *Work {
 
 // Reader is what a poll needs of a partition: safe for any goroutine.
 type Reader struct {
-	node  *Node
-	id    protocol.GroupID
-	dir   string
-	part  *partition.Partition
-	shard *shard
-	fence atomic.Pointer[FenceError]
-	files handleCache
-	live  atomic.Pointer[segment.Writer] // of the active segment, for its index
+	node     *Node
+	id       protocol.GroupID
+	revision uint64
+	dir      string
+	part     *partition.Partition
+	shard    *shard
+	fence    atomic.Pointer[FenceError]
+	files    handleCache
+	live     atomic.Pointer[segment.Writer] // of the active segment, for its index
 
 	waiters viewWaiters
 }
@@ -196,7 +197,7 @@ func (g *group) step() bool {
 		g.publish()
 	}
 	for i := range eff.Replies {
-		g.reply(&eff.Replies[i])
+		g.shard.answered(eff.Replies[i].Waiter, &eff.Replies[i])
 	}
 	replied := len(eff.Replies) > 0
 	appended := len(eff.Appends) > 0
@@ -208,16 +209,6 @@ func (g *group) step() bool {
 	return g.state == serving && (proposed || appended || jobs || replied)
 }
 
-func (g *group) reply(r *vsr.Reply) {
-	if r.Waiter == nil {
-		if r.Prepare != nil && r.Prepare.Operation() == protocol.OpPurgeBarrier {
-			g.purge.inLog = false
-		}
-		return
-	}
-	g.shard.answered(r.Waiter, r)
-}
-
 // propose gives waiting requests a log position, in order, until something has to happen first.
 func (g *group) propose() bool {
 	if g.proposePurge() {
@@ -226,6 +217,9 @@ func (g *group) propose() bool {
 	progress := false
 	for g.waiting.head != nil && !g.purgeInTheWay() {
 		w := g.waiting.head
+		if !w.Local && !g.replica.HasRoom() {
+			return progress
+		}
 		if isSend(w) && !g.part.Covers(uint64(w.Messages)) {
 			g.block.wantClaim(g.part.ClaimFor(uint64(w.Messages)))
 			return progress
@@ -263,7 +257,7 @@ func isSend(w *Work) bool { return w.Request.Operation == protocol.OpSendMessage
 // expire answers 58 to requests that waited for more than a second.
 func (g *group) expire(now uint64) {
 	limit := uint64(ticksPerSecond)
-	if g.state == opening || g.purge.inLog {
+	if g.state == opening || g.state == serving && g.purgeInTheWay() {
 		limit = 3 * ticksPerSecond
 	}
 	for g.waiting.head != nil && now-g.waiting.head.arrived > limit {

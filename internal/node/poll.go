@@ -35,12 +35,16 @@ type PollResult struct {
 // pollAttempts bounds how often a poll starts again because files changed under it.
 const pollAttempts = 64
 
+// tailAttempts bounds how often a poll tries to catch batches in memory that go as fast as it comes; the
+// files hold them too.
+const tailAttempts = 3
+
 // Poll serves messages from the view of the partition, without entering its shard. It may wait for the
 // device, and for a purge that the caller knows of. The code is Success, or what the protocol answers.
 func (n *Node) Poll(q *PollRequest, out *PollResult) protocol.Code {
 	out.Reset()
 	r := n.readers.get(q.Group)
-	if r == nil || r.part.Config().Revision != q.Revision {
+	if r == nil || r.revision != q.Revision {
 		return protocol.Success // not used yet: empty
 	}
 	if f := r.fence.Load(); f != nil {
@@ -52,8 +56,8 @@ func (n *Node) Poll(q *PollRequest, out *PollResult) protocol.Code {
 	}
 	epoch := r.part.Cursors().Epoch(q.Query.Key)
 	next, hasNext := r.part.Cursors().Get(q.Query.Key)
-	for range pollAttempts {
-		code, stable := r.pollView(v, q, next, hasNext, out)
+	for attempt := range pollAttempts {
+		code, stable := r.pollView(v, q, next, hasNext, attempt < tailAttempts, out)
 		if now := r.part.View(); !stable || now.Chain != v.Chain {
 			out.Release()
 			v = now
@@ -69,13 +73,13 @@ func (n *Node) Poll(q *PollRequest, out *PollResult) protocol.Code {
 }
 
 // pollView serves one attempt. It is not stable when memory that v promised was gone.
-func (r *Reader) pollView(v *partition.View, q *PollRequest, next uint64, hasNext bool, out *PollResult) (protocol.Code, bool) {
+func (r *Reader) pollView(v *partition.View, q *PollRequest, next uint64, hasNext, useTail bool, out *PollResult) (protocol.Code, bool) {
 	sel := v.Resolve(q.Query, next, hasNext)
 	if sel.Empty {
 		return protocol.Success, true
 	}
 	want := batch.Selection{From: sel.Offset, Ceiling: sel.Ceiling, MaxCount: sel.Count, MaxBytes: q.MaxBytes}
-	if i, ok := tailIndex(v, sel); ok {
+	if i, ok := tailIndex(v, sel); ok && useTail {
 		return protocol.Success, r.fromTail(v, i, want, out)
 	}
 	return r.fromFiles(v, sel, q.MaxBytes, out)

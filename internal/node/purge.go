@@ -9,7 +9,7 @@ import (
 // proposePurge puts the barrier of the newest committed purge into the log, before anything else and with
 // nothing in flight: what is ordered before it is dead, what comes after it is minted from 0.
 func (g *group) proposePurge() bool {
-	if g.purge.inLog || !g.part.WantsPurge(g.purge.generation) || g.replica.Op() != g.replica.CommitMin() {
+	if g.purgeInLog() || !g.part.WantsPurge(g.purge.generation) || g.replica.Op() != g.replica.CommitMin() {
 		return false
 	}
 	body := make([]byte, partition.PurgeBodySize)
@@ -19,11 +19,14 @@ func (g *group) proposePurge() bool {
 		return false
 	}
 	g.part.PurgeProposed(g.purge.generation)
-	g.purge.inLog = true
+	g.purge.barrier = g.replica.Op()
 	return true
 }
 
 // purgeInTheWay reports that requests must wait: a barrier is to be proposed, or is not applied yet.
 func (g *group) purgeInTheWay() bool {
-	return g.purge.inLog || g.part.WantsPurge(g.purge.generation)
+	return g.purgeInLog() || g.part.WantsPurge(g.purge.generation)
 }
+
+// purgeInLog reports that a barrier is in the log and not applied.
+func (g *group) purgeInLog() bool { return g.purge.barrier > g.replica.CommitMin() }

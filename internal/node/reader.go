@@ -97,7 +97,7 @@ func (n *Node) ConsumerOffset(id protocol.GroupID, revision, purgeGeneration uin
 	current, stored uint64, found bool, code protocol.Code,
 ) {
 	r := n.readers.get(id)
-	if r == nil || r.part.Config().Revision != revision {
+	if r == nil || r.revision != revision {
 		return 0, 0, false, protocol.Success
 	}
 	if r.fence.Load() != nil {
@@ -124,7 +124,7 @@ type PartitionStats struct {
 // PartitionStats returns the counters of a partition without entering its shard.
 func (n *Node) PartitionStats(id protocol.GroupID, revision, purgeGeneration uint64) PartitionStats {
 	r := n.readers.get(id)
-	if r == nil || r.part.Config().Revision != revision {
+	if r == nil || r.revision != revision {
 		return PartitionStats{Segments: 1}
 	}
 	v := r.part.View()
@@ -141,7 +141,7 @@ func (n *Node) PartitionStats(id protocol.GroupID, revision, purgeGeneration uin
 // committed by it.
 func (n *Node) PendingHandOver(id protocol.GroupID, revision uint64, group uint32) bool {
 	r := n.readers.get(id)
-	if r == nil || r.part.Config().Revision != revision {
+	if r == nil || r.revision != revision {
 		return false
 	}
 	key := partition.ConsumerKey{Kind: partition.KindGroup, ID: group}

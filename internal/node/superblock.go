@@ -9,13 +9,14 @@ import (
 // superblockWriter keeps the durable record of a group: one write at a time, whatever asked for it. What is
 // asked for while one runs is covered by the next.
 type superblockWriter struct {
-	store    *superblock.Store
-	writing  bool
-	wantView bool
-	claim    partition.Claim
-	wantsOff bool // claim is wanted
-	failures int
-	retryAt  uint64 // tick
+	store       *superblock.Store
+	writing     bool
+	wantView    bool
+	claim       partition.Claim
+	wantsOff    bool // claim is wanted
+	failures    int
+	retryAt     uint64 // tick
+	mintAtStart uint64 // next offset to mint when the write began
 }
 
 func (b *superblockWriter) wantClaim(c partition.Claim) {
@@ -37,7 +38,7 @@ func (g *group) writeSuperblock() {
 		claim.Reserved = max(claim.Reserved, b.claim.Reserved)
 	}
 	state := g.superblockState(claim)
-	b.writing, b.wantView, b.wantsOff = true, false, false
+	b.writing, b.wantView, b.wantsOff, b.mintAtStart = true, false, false, g.part.MintFrontier()
 	g.submit(func() error { return b.store.Write(state) }, func(err error) { g.superblockDone(state, claim, err) })
 }
 
@@ -69,6 +70,7 @@ func (g *group) superblockDone(state superblock.State, claim partition.Claim, er
 	}
 	b.failures, b.retryAt = 0, 0
 	g.part.Claimed(claim)
+	g.part.ClaimTook(g.part.MintFrontier() - min(g.part.MintFrontier(), b.mintAtStart))
 	g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView})
 }
 

@@ -30,7 +30,11 @@ type Options struct {
 	BudgetBytes int64
 }
 
-const defaultLease = 65_536
+const (
+	defaultLease = 65_536
+	// leaseMax bounds how far a lease grows with the rate of a partition.
+	leaseMax = 16_777_216
+)
 
 func (c *Config) lease() uint64 {
 	if c.ReservationLease == 0 {

@@ -7,6 +7,7 @@ type reservation struct {
 	frontier uint64 // data up to here is known to exist or to have existed
 	reserved uint64 // an offset up to here may have been seen by someone
 	minted   bool   // this life has minted
+	lease    uint64 // offsets claimed ahead; 0 is the configured number
 }
 
 // Claim is the offset part of a superblock write.
@@ -34,7 +35,7 @@ func (p *Partition) Covers(count uint64) bool {
 
 // ClaimFor is the claim that covers count more offsets and a lease beyond.
 func (p *Partition) ClaimFor(count uint64) Claim {
-	return p.claim(saturatingAdd(saturatingAdd(p.MintFrontier(), count), p.cfg.lease()))
+	return p.claim(saturatingAdd(saturatingAdd(p.MintFrontier(), count), p.lease()))
 }
 
 // KeepClaim is what a superblock write for another reason says: nothing is lowered, nothing is claimed.
@@ -63,12 +64,23 @@ func (p *Partition) WantsExtension() bool {
 		return false
 	}
 	left := p.reserve.reserved - min(p.reserve.reserved, p.MintFrontier())
-	return left < max(p.cfg.lease()/8, 1)
+	return left < max(p.lease()/8, 1)
 }
 
 // ExtensionClaim counts a lease from the next offset to mint, so that what a crash wastes is at most one.
 func (p *Partition) ExtensionClaim() Claim {
-	return p.claim(saturatingAdd(p.MintFrontier(), p.cfg.lease()))
+	return p.claim(saturatingAdd(p.MintFrontier(), p.lease()))
+}
+
+func (p *Partition) lease() uint64 { return max(p.reserve.lease, p.cfg.lease()) }
+
+// ClaimTook tells how many offsets were minted while a claim was on its way to the disk. When that is a
+// large part of what an extension leaves for it, the lease doubles: at a high rate a claim that the device
+// delays would hold the appends up. A crash then wastes one block of that size.
+func (p *Partition) ClaimTook(minted uint64) {
+	if minted > p.lease()/16 && p.lease() < leaseMax {
+		p.reserve.lease = 2 * p.lease()
+	}
 }
 
 // Claimed takes over the values that a superblock write carried. They replace the known ones: only purge

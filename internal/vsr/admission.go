@@ -66,6 +66,10 @@ func (r *Replica) enqueue(req *Request) Outcome {
 	return Outcome{}
 }
 
+// HasRoom reports whether a request would be given a log position at once. A host that must not let requests
+// wait inside, because what they need is checked when they are proposed, asks first.
+func (r *Replica) HasRoom() bool { return r.queue.count == 0 && r.hasRoom() }
+
 // hasRoom reports whether one more prepare may be in flight.
 func (r *Replica) hasRoom() bool { return r.op-r.commitMin < r.depth }
 

@@ -21,15 +21,16 @@ var layers = map[string]int{
 	"internal/buffer": 0, "internal/units": 0, "internal/vfs": 0, "internal/telemetry": 0, "internal/protocol": 0,
 	"internal/protocol/command": 0, "internal/batch": 0, "internal/segment": 0, "internal/superblock": 0,
 	"internal/wal": 0, "internal/config": 0, "internal/datadir": 0,
-	"internal/vsr": 1, "internal/metadata": 1, "internal/partition": 1,
-	"internal/node":      2,
-	"internal/transport": 3, "internal/session": 3, "internal/peer": 3, "internal/httpapi": 3,
-	"internal/rawclient": 4, "internal/bench": 4, "internal/sim": 4, "internal/server": 4,
-	"internal/cli": 5, "cmd/galgo": 6,
+	"internal/vsr":      1,
+	"internal/metadata": 2, "internal/partition": 2,
+	"internal/node":      3,
+	"internal/transport": 4, "internal/session": 4, "internal/peer": 4, "internal/httpapi": 4,
+	"internal/rawclient": 5, "internal/bench": 5, "internal/sim": 5, "internal/server": 5,
+	"internal/cli": 6, "cmd/galgo": 7,
 }
 
 // within lists the layers whose packages may import each other.
-var within = map[int]bool{0: true, 3: true, 4: true}
+var within = map[int]bool{0: true, 4: true, 5: true}
 
 // coreBans are imports that would let the outside into the sans-IO core.
 var coreBans = []string{"os", "net", "time", "math/rand", "math/rand/v2", "log", "log/slog", "crypto/rand", "io/fs"}
@@ -116,7 +117,7 @@ func TestImports_RunDownwardsOnly(t *testing.T) {
 
 func TestImports_CoreIsFreeOfTheOutside(t *testing.T) {
 	for _, s := range sources(t) {
-		if h, ok := height(s.pkg); !ok || h != 1 || s.test {
+		if h, ok := height(s.pkg); !ok || h != 1 && h != 2 || s.test {
 			continue
 		}
 		for _, name := range s.imports {
