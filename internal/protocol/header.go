@@ -66,38 +66,56 @@ var le = binary.LittleEndian
 type Header [HeaderSize]byte
 
 // Checksum is the frame seal or the identity of a prepare, by command.
-func (h *Header) Checksum() Uint128     { return ReadUint128(h[0:]) }
+func (h *Header) Checksum() Uint128 { return ReadUint128(h[0:]) }
+
+// SetChecksum stores the seal or identity.
 func (h *Header) SetChecksum(v Uint128) { v.Put(h[0:]) }
 
 // ChecksumBody is the hash of the body, or 0 where the command defines none.
-func (h *Header) ChecksumBody() Uint128     { return ReadUint128(h[16:]) }
+func (h *Header) ChecksumBody() Uint128 { return ReadUint128(h[16:]) }
+
+// SetChecksumBody stores the hash of the body.
 func (h *Header) SetChecksumBody(v Uint128) { v.Put(h[16:]) }
 
 // Cluster is the cluster id; clients send 0.
-func (h *Header) Cluster() Uint128     { return ReadUint128(h[32:]) }
+func (h *Header) Cluster() Uint128 { return ReadUint128(h[32:]) }
+
+// SetCluster stores the cluster id.
 func (h *Header) SetCluster(v Uint128) { v.Put(h[32:]) }
 
 // Size is the length of the whole frame in bytes.
-func (h *Header) Size() uint32     { return le.Uint32(h[48:]) }
+func (h *Header) Size() uint32 { return le.Uint32(h[48:]) }
+
+// SetSize stores the length of the whole frame in bytes.
 func (h *Header) SetSize(v uint32) { le.PutUint32(h[48:], v) }
 
 // View is the view number of the sender, or of the primary that prepared the operation.
-func (h *Header) View() uint32     { return le.Uint32(h[52:]) }
+func (h *Header) View() uint32 { return le.Uint32(h[52:]) }
+
+// SetView stores the view number.
 func (h *Header) SetView(v uint32) { le.PutUint32(h[52:], v) }
 
 // Release is always 0 today.
-func (h *Header) Release() uint32     { return le.Uint32(h[56:]) }
+func (h *Header) Release() uint32 { return le.Uint32(h[56:]) }
+
+// SetRelease stores the release.
 func (h *Header) SetRelease(v uint32) { le.PutUint32(h[56:], v) }
 
 // Command is the kind of the frame.
-func (h *Header) Command() Command     { return Command(h[60]) }
+func (h *Header) Command() Command { return Command(h[60]) }
+
+// SetCommand stores the kind of the frame.
 func (h *Header) SetCommand(v Command) { h[60] = byte(v) }
 
 // Replica is the id of the sending replica, or of the primary that prepared the operation.
-func (h *Header) Replica() uint8     { return h[61] }
+func (h *Header) Replica() uint8 { return h[61] }
+
+// SetReplica stores the replica id.
 func (h *Header) SetReplica(v uint8) { h[61] = v }
 
 // Revision is the incarnation (created revision) of the partition that a replica frame belongs to; 0 on
 // the metadata plane and on client frames.
-func (h *Header) Revision() uint64     { return le.Uint64(h[64:]) }
+func (h *Header) Revision() uint64 { return le.Uint64(h[64:]) }
+
+// SetRevision stores the incarnation of the partition.
 func (h *Header) SetRevision(v uint64) { le.PutUint64(h[64:], v) }

@@ -25,26 +25,65 @@ type PrepareHeader [HeaderSize]byte
 // Common gives access to the first half.
 func (h *PrepareHeader) Common() *Header { return (*Header)(h) }
 
-func (h *PrepareHeader) Client() Uint128              { return ReadUint128(h[128:]) }
-func (h *PrepareHeader) SetClient(v Uint128)          { v.Put(h[128:]) }
-func (h *PrepareHeader) Parent() Uint128              { return ReadUint128(h[144:]) }
-func (h *PrepareHeader) SetParent(v Uint128)          { v.Put(h[144:]) }
-func (h *PrepareHeader) RequestChecksum() Uint128     { return ReadUint128(h[160:]) }
+// Client is the client whose request this is; MaxUint128 when the server itself proposed it. Never 0.
+func (h *PrepareHeader) Client() Uint128 { return ReadUint128(h[128:]) }
+
+// SetClient stores the client.
+func (h *PrepareHeader) SetClient(v Uint128) { v.Put(h[128:]) }
+
+// Parent is the identity of the operation before.
+func (h *PrepareHeader) Parent() Uint128 { return ReadUint128(h[144:]) }
+
+// SetParent stores the identity of the operation before.
+func (h *PrepareHeader) SetParent(v Uint128) { v.Put(h[144:]) }
+
+// RequestChecksum is that of the request; 0 when it carried none.
+func (h *PrepareHeader) RequestChecksum() Uint128 { return ReadUint128(h[160:]) }
+
+// SetRequestChecksum stores the checksum of the request.
 func (h *PrepareHeader) SetRequestChecksum(v Uint128) { v.Put(h[160:]) }
-func (h *PrepareHeader) Op() uint64                   { return le.Uint64(h[176:]) }
-func (h *PrepareHeader) SetOp(v uint64)               { le.PutUint64(h[176:], v) }
-func (h *PrepareHeader) Commit() uint64               { return le.Uint64(h[184:]) }
-func (h *PrepareHeader) SetCommit(v uint64)           { le.PutUint64(h[184:], v) }
-func (h *PrepareHeader) Timestamp() uint64            { return le.Uint64(h[192:]) }
-func (h *PrepareHeader) SetTimestamp(v uint64)        { le.PutUint64(h[192:], v) }
-func (h *PrepareHeader) Request() uint64              { return le.Uint64(h[200:]) }
-func (h *PrepareHeader) SetRequest(v uint64)          { le.PutUint64(h[200:], v) }
-func (h *PrepareHeader) Operation() Operation         { return Operation(h[208]) }
-func (h *PrepareHeader) SetOperation(v Operation)     { h[208] = byte(v) }
-func (h *PrepareHeader) Group() uint64                { return le.Uint64(h[216:]) }
-func (h *PrepareHeader) SetGroup(v uint64)            { le.PutUint64(h[216:], v) }
-func (h *PrepareHeader) UserID() uint32               { return le.Uint32(h[224:]) }
-func (h *PrepareHeader) SetUserID(v uint32)           { le.PutUint32(h[224:], v) }
+
+// Op is the position in the log, from 1.
+func (h *PrepareHeader) Op() uint64 { return le.Uint64(h[176:]) }
+
+// SetOp stores the position.
+func (h *PrepareHeader) SetOp(v uint64) { le.PutUint64(h[176:], v) }
+
+// Commit is the commit point of the primary when it built the header; always below Op.
+func (h *PrepareHeader) Commit() uint64 { return le.Uint64(h[184:]) }
+
+// SetCommit stores the commit point.
+func (h *PrepareHeader) SetCommit(v uint64) { le.PutUint64(h[184:], v) }
+
+// Timestamp is the primary's time in microseconds since the Unix epoch, above that of the operation before.
+func (h *PrepareHeader) Timestamp() uint64 { return le.Uint64(h[192:]) }
+
+// SetTimestamp stores the time.
+func (h *PrepareHeader) SetTimestamp(v uint64) { le.PutUint64(h[192:], v) }
+
+// Request is the request number; 0 in a partition group unless the client numbers its requests.
+func (h *PrepareHeader) Request() uint64 { return le.Uint64(h[200:]) }
+
+// SetRequest stores the request number.
+func (h *PrepareHeader) SetRequest(v uint64) { le.PutUint64(h[200:], v) }
+
+// Operation is what the operation does.
+func (h *PrepareHeader) Operation() Operation { return Operation(h[208]) }
+
+// SetOperation stores the operation.
+func (h *PrepareHeader) SetOperation(v Operation) { h[208] = byte(v) }
+
+// Group is the GroupID of the log, as a number.
+func (h *PrepareHeader) Group() uint64 { return le.Uint64(h[216:]) }
+
+// SetGroup stores the group.
+func (h *PrepareHeader) SetGroup(v uint64) { le.PutUint64(h[216:], v) }
+
+// UserID is the acting user.
+func (h *PrepareHeader) UserID() uint32 { return le.Uint32(h[224:]) }
+
+// SetUserID stores the acting user.
+func (h *PrepareHeader) SetUserID(v uint32) { le.PutUint32(h[224:], v) }
 
 // Identity computes the checksum that names this operation: XXH3-64, zero-extended, of the header with
 // the checksum itself and the view taken as zero and the command as Prepare, so that a retransmission in

@@ -14,6 +14,7 @@ type DecodeError struct {
 	At   int    // byte of the body
 }
 
+// Error says what did not fit and where.
 func (e *DecodeError) Error() string { return fmt.Sprintf("decode: %s at byte %d", e.What, e.At) }
 
 // Reader decodes a body from front to back. After the first fault it stays at it and returns zero values;
@@ -79,6 +80,7 @@ func (r *Reader) Bytes(n int, what string) []byte {
 	return b
 }
 
+// U8 reads a byte. Like all readers it names what it reads for the error and returns 0 after a fault.
 func (r *Reader) U8(what string) uint8 {
 	if b := r.Bytes(1, what); b != nil {
 		return b[0]
@@ -86,6 +88,7 @@ func (r *Reader) U8(what string) uint8 {
 	return 0
 }
 
+// U16 reads a number of 2 bytes.
 func (r *Reader) U16(what string) uint16 {
 	if b := r.Bytes(2, what); b != nil {
 		return le.Uint16(b)
@@ -93,6 +96,7 @@ func (r *Reader) U16(what string) uint16 {
 	return 0
 }
 
+// U32 reads a number of 4 bytes.
 func (r *Reader) U32(what string) uint32 {
 	if b := r.Bytes(4, what); b != nil {
 		return le.Uint32(b)
@@ -100,6 +104,7 @@ func (r *Reader) U32(what string) uint32 {
 	return 0
 }
 
+// U64 reads a number of 8 bytes.
 func (r *Reader) U64(what string) uint64 {
 	if b := r.Bytes(8, what); b != nil {
 		return le.Uint64(b)
@@ -107,6 +112,7 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
+// U128 reads a number of 16 bytes.
 func (r *Reader) U128(what string) Uint128 {
 	if b := r.Bytes(16, what); b != nil {
 		return ReadUint128(b)
@@ -201,11 +207,12 @@ type Identifier struct {
 // NumericID names by number.
 func NumericID(id uint32) Identifier { return Identifier{id: id} }
 
-// NamedID names by name, which has 1 to 255 bytes.
+// NamedID names by name, which has 1 to 255 bytes. An empty name is still a name: nobody has it, and no server
+// decodes it.
 func NamedID(name string) Identifier { return Identifier{name: []byte(name)} }
 
 // IsNumeric reports whether i is a number.
-func (i Identifier) IsNumeric() bool { return len(i.name) == 0 }
+func (i Identifier) IsNumeric() bool { return i.name == nil }
 
 // ID is the number; 0 when i is a name.
 func (i Identifier) ID() uint32 { return i.id }
@@ -221,7 +228,7 @@ func (i Identifier) String() string {
 	return string(i.name)
 }
 
-// Append encodes i.
+// Append encodes i behind dst.
 func (i Identifier) Append(dst []byte) []byte {
 	if i.IsNumeric() {
 		dst = append(dst, identifierNumeric, 4)
@@ -293,7 +300,7 @@ type Partitioning struct {
 	Key  []byte // 1 to 255 bytes; aliases the body it came from
 }
 
-// Append encodes p.
+// Append encodes p behind dst. Any kind other than ID and key, 0 included, goes out as balanced.
 func (p Partitioning) Append(dst []byte) []byte {
 	switch p.Kind {
 	case PartitionByID:

@@ -28,7 +28,8 @@ func CutResult(body []byte) (code Code, payload []byte, ok bool) {
 }
 
 // SetEcho fills h for an answer that was not committed: the request's cluster, view, replica, checksum,
-// timestamp, number and operation come back as they came.
+// timestamp, number and operation come back as they came. The size is that of an answer without a body;
+// whoever adds one sets it.
 func (h *ReplyHeader) SetEcho(r *RequestHeader, client Uint128, op, commit uint64, status Code) {
 	*h = ReplyHeader{}
 	c, rc := h.Common(), r.Common()

@@ -1,6 +1,6 @@
 package protocol
 
-// Limits of a block of options or user headers.
+// Limits of a block of options. User headers of a message share the limit of bytes, on the side of clients.
 const (
 	BlockMaxBytes   = 100_000
 	BlockMaxEntries = 1024
@@ -15,14 +15,24 @@ type Pair struct {
 	Value     []byte
 }
 
-// Kinds of keys and values.
+// Kinds of keys and values. Numbers are little-endian and have the length that their name says; KindBool has
+// one byte. Values above KindF64 are passed through.
 const (
 	KindRaw    uint8 = 1
 	KindString uint8 = 2
 	KindBool   uint8 = 3
+	KindI8     uint8 = 4
+	KindI16    uint8 = 5
+	KindI32    uint8 = 6
+	KindI64    uint8 = 7
+	KindI128   uint8 = 8
 	KindU8     uint8 = 9
+	KindU16    uint8 = 10
 	KindU32    uint8 = 11
 	KindU64    uint8 = 12
+	KindU128   uint8 = 13
+	KindF32    uint8 = 14
+	KindF64    uint8 = 15
 )
 
 // Append encodes p, whose parts have 1 to 255 bytes each.
@@ -33,7 +43,7 @@ func (p Pair) Append(dst []byte) []byte {
 	return append(dst, p.Value...)
 }
 
-// Pair reads a Pair.
+// Pair reads a Pair: both kinds not 0, both lengths 1 to 255.
 func (r *Reader) Pair() Pair {
 	var p Pair
 	p.KeyKind, p.Key = r.value("key")

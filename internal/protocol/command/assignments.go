@@ -1,6 +1,10 @@
 package command
 
-import "github.com/galgolog/galgo/internal/protocol"
+import (
+	"fmt"
+
+	"github.com/galgolog/galgo/internal/protocol"
+)
 
 // Assignment places a partition of a replicated create operation: its id (absolute for a new topic, counted
 // from the end for new partitions of an existing one) and the consensus group that holds it.
@@ -20,9 +24,13 @@ type CreateTopicReplicated struct {
 func DecodeCreateTopicReplicated(body []byte) (CreateTopicReplicated, error) {
 	r := protocol.NewReader(body)
 	var c CreateTopicReplicated
+	request := r.Text32Raw("request")
+	if r.Err() != nil {
+		return c, r.Err()
+	}
 	var err error
-	if c.CreateTopic, err = DecodeCreateTopic(r.Text32Raw("request")); err != nil {
-		return c, err
+	if c.CreateTopic, err = DecodeCreateTopic(request); err != nil {
+		return c, fmt.Errorf("request of a replicated create topic: %w", err)
 	}
 	if c.Derived = r.Text32Raw("derived options"); !validOptions(c.Derived) {
 		r.Fail("derived options")
@@ -48,9 +56,13 @@ type CreatePartitionsReplicated struct {
 func DecodeCreatePartitionsReplicated(body []byte) (CreatePartitionsReplicated, error) {
 	r := protocol.NewReader(body)
 	var c CreatePartitionsReplicated
+	request := r.Text32Raw("request")
+	if r.Err() != nil {
+		return c, r.Err()
+	}
 	var err error
-	if c.PartitionsChange, err = DecodePartitionsChange(r.Text32Raw("request")); err != nil {
-		return c, err
+	if c.PartitionsChange, err = DecodePartitionsChange(request); err != nil {
+		return c, fmt.Errorf("request of a replicated create partitions: %w", err)
 	}
 	c.Assignments = readAssignments(&r)
 	r.End()

@@ -8,7 +8,10 @@
 package command
 
 import (
+	"bytes"
 	"encoding/binary"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/galgolog/galgo/internal/protocol"
 )
@@ -48,23 +51,35 @@ func readOptions(r *protocol.Reader) []byte {
 	return block
 }
 
-// validOptions checks the form of an option block: string keys, no key twice, within the limits.
+// validOptions checks the form of an option block: keys are UTF-8 of the string kind, none comes twice, and
+// the block keeps its limits. Keys are sorted to be compared, because a block that somebody made to be slow
+// must not cost a comparison of every key with every other.
 func validOptions(block []byte) bool {
+	if len(block) == 0 {
+		return true
+	}
 	if len(block) > protocol.BlockMaxBytes {
 		return false
 	}
-	seen := map[string]bool{}
+	var keys [][]byte
 	for r := protocol.NewReader(block); r.Len() > 0; {
 		p := r.Pair()
-		if r.Err() != nil || p.KeyKind != protocol.KindString || seen[string(p.Key)] || len(seen) == protocol.BlockMaxEntries {
+		if r.Err() != nil || p.KeyKind != protocol.KindString || !utf8.Valid(p.Key) || len(keys) == protocol.BlockMaxEntries {
 			return false
 		}
-		seen[string(p.Key)] = true
+		keys = append(keys, p.Key)
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	for i := range keys[1:] {
+		if bytes.Equal(keys[i], keys[i+1]) {
+			return false
+		}
 	}
 	return true
 }
 
-// Options returns the pairs of a valid option block.
+// Options returns the pairs of a valid option block in its order, aliasing it. From a block that is not
+// valid it returns the pairs in front of the fault and a zero one for the fault.
 func Options(block []byte) []protocol.Pair {
 	var pairs []protocol.Pair
 	for r := protocol.NewReader(block); r.Len() > 0 && r.Err() == nil; {

@@ -2,7 +2,8 @@ package command
 
 import "github.com/galgolog/galgo/internal/protocol"
 
-// OffsetRef names a stored offset: the body of command 120 and the begin of 121 and 122.
+// OffsetRef names a stored offset: the body of command 120 and the begin of 121 and 122. Without HasPartition
+// Partition is 0, which reads of offsets take as the partition and writes refuse.
 type OffsetRef struct {
 	Consumer protocol.Consumer
 	TopicRef

@@ -23,7 +23,7 @@ type Stats struct {
 	FreeDisk, TotalDisk                    uint64 // bytes of the volume of the data directory
 }
 
-// Append encodes s; the list of cache metrics is empty.
+// Append encodes s behind dst; the list of cache metrics is empty.
 func (s *Stats) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, s.ProcessID)
 	dst = le.AppendUint32(dst, math.Float32bits(s.CPUUsage))
@@ -46,7 +46,7 @@ func (s *Stats) Append(dst []byte) []byte {
 	return le.AppendUint64(le.AppendUint64(dst, s.FreeDisk), s.TotalDisk)
 }
 
-// DecodeStats reads a Stats.
+// DecodeStats reads a Stats. Cache metrics are skipped.
 func DecodeStats(payload []byte) (Stats, error) {
 	r := protocol.NewReader(payload)
 	s := Stats{ProcessID: r.U32("pid")}
@@ -74,17 +74,49 @@ func DecodeStats(payload []byte) (Stats, error) {
 	return s, r.Err()
 }
 
-// Snapshot is the body of command 11: which sections of a diagnostic archive to make, compressed how.
+// Compressions of a diagnostic archive; no other value decodes.
+const (
+	SnapshotStored   uint8 = 1
+	SnapshotDeflated uint8 = 2
+	SnapshotBzip2    uint8 = 3
+	SnapshotZstd     uint8 = 4
+	SnapshotLZMA     uint8 = 5
+	SnapshotXZ       uint8 = 6
+)
+
+// Sections of a diagnostic archive; no other value decodes. SectionAll stands for all but SectionTest and
+// must be alone.
+const (
+	SectionFilesystem uint8 = 1
+	SectionProcesses  uint8 = 2
+	SectionResources  uint8 = 3
+	SectionTest       uint8 = 4
+	SectionLogs       uint8 = 5
+	SectionConfig     uint8 = 6
+	SectionAll        uint8 = 100
+)
+
+// Snapshot is the body of command 11: which sections of a diagnostic archive to make, compressed how. No
+// section makes an empty archive; one that comes twice is made twice.
 type Snapshot struct {
 	Compression uint8
 	Sections    []byte
 }
 
-// DecodeSnapshot reads a Snapshot.
+// DecodeSnapshot reads a Snapshot. Sections aliases body.
 func DecodeSnapshot(body []byte) (Snapshot, error) {
 	r := protocol.NewReader(body)
 	s := Snapshot{Compression: r.U8("compression")}
 	s.Sections = r.Bytes(int(r.U8("sections")), "sections")
+	if s.Compression < SnapshotStored || s.Compression > SnapshotXZ {
+		r.Fail("compression")
+	}
+	for _, section := range s.Sections {
+		known := section >= SectionFilesystem && section <= SectionConfig || section == SectionAll && len(s.Sections) == 1
+		if !known {
+			r.Fail("section")
+		}
+	}
 	return s, r.Err()
 }
 
@@ -244,9 +276,12 @@ func DecodeU32(body []byte) (uint32, error) {
 	return v, r.Err()
 }
 
-// DecodeU8 reads the body of command 13.
+// DecodeU8 reads the body of command 13, which is one of the scopes.
 func DecodeU8(body []byte) (uint8, error) {
 	r := protocol.NewReader(body)
 	v := r.U8("scope")
+	if v < ScopeTopic || v > ScopeUser {
+		r.Fail("scope")
+	}
 	return v, r.Err()
 }

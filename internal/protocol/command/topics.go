@@ -176,7 +176,8 @@ func (d DeleteSegments) Append(dst []byte) []byte {
 	return le.AppendUint32(le.AppendUint32(d.TopicRef.Append(dst), d.Partition), d.Count)
 }
 
-// TruncatePartition is the replicated form of DeleteSegments: sealed segments that end at or below UpTo go.
+// TruncatePartition is the replicated form of DeleteSegments (operation 68): sealed segments that end at or
+// below UpTo go. UpTo 0 removes nothing.
 type TruncatePartition struct {
 	TopicRef
 	Partition uint32
@@ -187,6 +188,7 @@ type TruncatePartition struct {
 func DecodeTruncatePartition(body []byte) (TruncatePartition, error) {
 	r := protocol.NewReader(body)
 	t := TruncatePartition{readTopicRef(&r), r.U32("partition"), r.U64("offset")}
+	r.End()
 	return t, r.Err()
 }
 

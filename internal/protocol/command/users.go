@@ -19,7 +19,8 @@ func readStatus(r *protocol.Reader) UserStatus {
 	return s
 }
 
-// CreateUser is the body of command 33. In its replicated form Password holds the hash.
+// CreateUser is the body of command 33. In its replicated form Password holds the hash, and nothing when the
+// password was refused.
 type CreateUser struct {
 	Username    []byte
 	Password    []byte
@@ -146,11 +147,15 @@ type UserDetails struct {
 	Permissions *Permissions // nil: none
 }
 
+// noPermissionsSize is the length of the end of the details of a user without permissions: the flag, and
+// three more zero bytes that clients read as the rest of an empty length.
+const noPermissionsSize = 4
+
 // Append encodes u. A user without permissions ends in four zero bytes.
 func (u UserDetails) Append(dst []byte) []byte {
 	dst = u.UserHeader.Append(dst)
 	if u.Permissions == nil {
-		return append(dst, 0, 0, 0, 0)
+		return append(dst, make([]byte, noPermissionsSize)...)
 	}
 	return appendOptionalPermissions(dst, u.Permissions)
 }
@@ -159,7 +164,9 @@ func (u UserDetails) Append(dst []byte) []byte {
 func DecodeUserDetails(payload []byte) (UserDetails, error) {
 	r := protocol.NewReader(payload)
 	u := UserDetails{UserHeader: readUserHeader(&r)}
-	u.Permissions = readOptionalPermissions(&r)
+	if u.Permissions = readOptionalPermissions(&r); u.Permissions == nil {
+		r.Bytes(noPermissionsSize-1, "end of a user without permissions")
+	}
 	return u, r.Err()
 }
 
