@@ -5,6 +5,9 @@ import (
 	"os"
 
 	"github.com/galgolog/galgo/internal/cli"
+	"github.com/galgolog/galgo/internal/server"
 )
 
-func main() { os.Exit(cli.Main(os.Args, os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(cli.Main(os.Args, os.Stdout, os.Stderr, cli.WithServe(server.Serve, server.Build)))
+}

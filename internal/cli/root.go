@@ -43,6 +43,8 @@ var errNotLinked = errors.New("this program was built without the server")
 // subcommands in the order of the help text.
 var subcommands = []func(*program) *cobra.Command{
 	newServe,
+	newQuickstart,
+	newBench,
 	newConfig,
 }
 

@@ -15,7 +15,8 @@ const (
 	usernameBytesMax = 50
 	passwordBytesMin = 3
 	passwordBytesMax = 100
-	defaultRoot      = "iggy"
+	// DefaultRootName is the root user when nobody names one.
+	DefaultRootName = "iggy"
 )
 
 // loadOutside reads what has no key in the file.
@@ -37,11 +38,11 @@ func (l *loader) loadRoot() {
 		} else {
 			l.warn("--with-default-root-credentials: a new root user gets well-known credentials, do not use this in production")
 		}
-		username.value = orText(username.value, defaultRoot)
-		password.value = orText(password.value, defaultRoot)
+		username.value = orText(username.value, DefaultRootName)
+		password.value = orText(password.value, DefaultRootName)
 	}
 	if username.value == "" && password.value == "" {
-		l.cfg.Root = RootUser{Username: defaultRoot}
+		l.cfg.Root = RootUser{Username: DefaultRootName}
 		return
 	}
 	if username.value == "" || password.value == "" {

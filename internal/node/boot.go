@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"time"
 
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -289,4 +290,30 @@ func (n *Node) setAside(dir string) error {
 		return err
 	}
 	return n.fs.RemoveAll(aside)
+}
+
+// ErrNotBootstrapped says that the first operation of a new cluster could not be written in time.
+var ErrNotBootstrapped = errors.New("the first metadata operation was not written within ten seconds")
+
+// AwaitBootstrap waits until somebody can sign in. It needs Start.
+func (n *Node) AwaitBootstrap() error {
+	for range 1000 {
+		if n.Bootstrapped() {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return ErrNotBootstrapped
+}
+
+// Partitions is the number of partitions in use on this node.
+func (n *Node) Partitions() int {
+	total := 0
+	for i := range n.readers.stripes {
+		s := &n.readers.stripes[i]
+		s.mu.RLock()
+		total += len(s.readers)
+		s.mu.RUnlock()
+	}
+	return total
 }

@@ -215,3 +215,13 @@ func (m *metaGroup) fail(err error) {
 	}
 	m.shard.node.fatal(code, fmt.Errorf("metadata group: %w", err))
 }
+
+// EachSession calls f for every session in the client table. It must run before requests are submitted.
+func (n *Node) EachSession(f func(metadata.Session)) {
+	s := n.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := range n.meta.state.AllSessions() {
+		f(e)
+	}
+}

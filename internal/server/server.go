@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/galgolog/galgo/internal/buffer"
+	"github.com/galgolog/galgo/internal/config"
+	"github.com/galgolog/galgo/internal/datadir"
+	"github.com/galgolog/galgo/internal/node"
+	"github.com/galgolog/galgo/internal/session"
+	"github.com/galgolog/galgo/internal/telemetry"
+	"github.com/galgolog/galgo/internal/transport"
+	"github.com/galgolog/galgo/internal/vfs"
+)
+
+// Build says what this program can do, for the checks of the configuration.
+var Build = config.Build{}
+
+// idleBufferBytes bounds the message memory that waits for reuse when the configuration names no smaller pool.
+const idleBufferBytes = 64 << 20
+
+// Server is a running server.
+type Server struct {
+	log      *slog.Logger
+	cfg      *config.Config
+	node     *node.Node
+	sessions *session.Server
+	listener *transport.Listener
+	fatal    chan error
+}
+
+// ExitError ends the process with a status of its own, without the usual clean-up: the state in memory can no
+// longer be trusted to agree with the disk.
+type ExitError struct {
+	Status int
+	Cause  error
+}
+
+func (e *ExitError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *ExitError) Unwrap() error { return e.Cause }
+
+// ExitStatus is the exit code of the process.
+func (e *ExitError) ExitStatus() int { return e.Status }
+
+// Serve runs a server until ctx is done, then drains and returns. It has the form that the command line wants.
+func Serve(ctx context.Context, cfg *config.Config, log *slog.Logger, dir *datadir.Dir) error {
+	s, err := Start(cfg, log, dir)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return s.Close()
+	case err := <-s.fatal:
+		return err
+	}
+}
+
+// Start recovers the data directory and opens the doors. The directory must stay open until Close returned.
+func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, error) {
+	s := &Server{log: log, cfg: cfg, fatal: make(chan error, 1)}
+	pool := buffer.New(poolBytes(cfg))
+	root, err := rootUser(cfg, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.nodeOptions(dir, pool, root)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	if s.node, err = node.Open(o); err != nil {
+		return nil, err
+	}
+	log.Info("recovered", "partitions", s.node.Partitions(), "metadata_op", s.node.MetadataCommit(), "took", time.Since(started).Round(time.Millisecond).String())
+	s.node.Start()
+	if err := s.node.AwaitBootstrap(); err != nil {
+		return nil, errors.Join(err, s.node.Close())
+	}
+	if err := s.listen(pool, dir); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// nodeOptions translates the configuration.
+func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool, root rootCredentials) (node.Options, error) {
+	cfg := s.cfg
+	shards, err := cfg.System.Sharding.CPUAllocation.Shards(runtime.GOMAXPROCS(0))
+	if err != nil {
+		return node.Options{}, err
+	}
+	incarnation := random128()
+	incarnation.Lo |= 1
+	ticks := func(d time.Duration) uint64 { return max(uint64(d/(10*time.Millisecond)), 1) }
+	return node.Options{
+		FS: vfs.OS, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: telemetry.Thread(s.log, "shard-0"),
+		Pool: pool, Root: dir.Path(), Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
+		ReplicaID: uint8(cfg.ReplicaID), Replicas: 1, Incarnation: incarnation,
+		Limits: node.Limits{
+			PrepareDepth: cfg.Partition.PrepareQueueDepth, MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize),
+			FreeSpaceMin: freeSpaceMin(cfg, dir.Path()), ReservationLease: uint64(cfg.Partition.OffsetReservationLease),
+			RebalanceTicks: ticks(cfg.ConsumerGroup.RebalancingTimeout), RetentionTicks: ticks(cfg.DataMaintenance.CleanerInterval),
+			NoRetention: !cfg.DataMaintenance.CleanerEnabled, Validate: cfg.System.ValidateChecksum,
+		},
+		Metadata: node.MetadataOptions{
+			JournalSlots: cfg.Metadata.JournalSlots, ClientsTableMax: cfg.Metadata.ClientsTableMax,
+			RootName: root.name, RootHash: root.hash, JournalEpoch: random64(),
+		},
+		Fatal: func(code int, err error) {
+			select {
+			case s.fatal <- &ExitError{Status: code, Cause: err}:
+			default:
+			}
+		},
+	}, nil
+}
+
+// listen opens the doors and tells where they are.
+func (s *Server) listen(pool *buffer.Pool, dir *datadir.Dir) error {
+	cfg := s.cfg
+	want := cfg.Listen()
+	var err error
+	s.sessions, err = session.New(sessionOptions(cfg, s.node, s.log, dir))
+	if err != nil {
+		return err
+	}
+	bound := config.Sockets{}
+	if want.TCP.IsValid() {
+		s.listener, err = transport.Listen(want.TCP.String(), transport.Options{
+			NewHandler: s.sessions.NewHandler, NewID: s.sessions.NewID, Pool: pool,
+			MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize), QueueFrames: cfg.MessageBus.PeerQueueCapacity,
+			CloseGrace: cfg.MessageBus.CloseGrace, Logger: s.log,
+		})
+		if err != nil {
+			return fmt.Errorf("tcp.address %s: %w", want.TCP, err)
+		}
+		bound.TCP = addrPort(s.listener)
+	}
+	s.sessions.Bound(bound.TCP.Port())
+	if err := dir.WriteRuntime(cfg.WithBound(bound).TOML()); err != nil {
+		return err
+	}
+	s.log.Info("server client listeners started", "tcp", bound.TCP.String())
+	return nil
+}
+
+func addrPort(l *transport.Listener) netip.AddrPort {
+	a, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return a
+}
+
+// Addr is the address of the TCP door, the zero value when it is closed.
+func (s *Server) Addr() netip.AddrPort {
+	if s.listener == nil {
+		return netip.AddrPort{}
+	}
+	return addrPort(s.listener)
+}
+
+// Node is the node behind the doors.
+func (s *Server) Node() *node.Node { return s.node }
+
+// Close shuts the doors, lets what was read be answered, syncs everything and stops.
+func (s *Server) Close() error {
+	var err error
+	if s.listener != nil {
+		err = s.listener.Close(s.cfg.MessageBus.CloseGrace)
+		if errors.Is(err, transport.ErrCloseTimeout) {
+			s.log.Warn("connections were cut off at the end of the grace", "grace", s.cfg.MessageBus.CloseGrace.String())
+			err = nil
+		}
+	}
+	if s.sessions != nil {
+		s.sessions.Close()
+	}
+	return errors.Join(err, s.node.Close())
+}
+
+func poolBytes(cfg *config.Config) int64 {
+	if !cfg.System.MemoryPool.Enabled {
+		return 0
+	}
+	return min(int64(cfg.System.MemoryPool.Size), idleBufferBytes)
+}
