@@ -285,3 +285,6 @@ func DecodeU8(body []byte) (uint8, error) {
 	}
 	return v, r.Err()
 }
+
+// AppendU32 encodes the body of command 21.
+func AppendU32(dst []byte, v uint32) []byte { return le.AppendUint32(dst, v) }

@@ -196,3 +196,12 @@ func DecodeTruncatePartition(body []byte) (TruncatePartition, error) {
 func (t TruncatePartition) Append(dst []byte) []byte {
 	return le.AppendUint64(le.AppendUint32(t.TopicRef.Append(dst), t.Partition), t.UpTo)
 }
+
+// AppendTopics encodes the reply to get topics: a count and the topics; an unknown stream has none.
+func AppendTopics(dst []byte, all ...TopicHeader) []byte {
+	dst = le.AppendUint32(dst, uint32(len(all)))
+	for _, t := range all {
+		dst = t.Append(dst)
+	}
+	return dst
+}
