@@ -17,6 +17,9 @@ type DecodeError struct {
 // Error says what did not fit and where.
 func (e *DecodeError) Error() string { return fmt.Sprintf("decode: %s at byte %d", e.What, e.At) }
 
+// Unwrap makes every decode error a CodeInvalidCommand to errors.Is and errors.As.
+func (e *DecodeError) Unwrap() error { return CodeInvalidCommand }
+
 // Reader decodes a body from front to back. After the first fault it stays at it and returns zero values;
 // Err tells. It copies nothing: names alias the body.
 type Reader struct {

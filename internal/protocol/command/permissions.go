@@ -40,17 +40,18 @@ func appendFlags(dst []byte, flags ...bool) []byte {
 	return dst
 }
 
-// DecodePermissions reads a record that fills record exactly.
+// DecodePermissions reads a record that fills record exactly. A right is any byte but 0; lists and their next
+// entries are announced by 1 alone, and whatever stands behind another value is surplus and refused.
 func DecodePermissions(record []byte) (Permissions, error) {
 	r := protocol.NewReader(record)
 	var p Permissions
 	g := &p.Global
 	readFlags(&r, &g.ManageServers, &g.ReadServers, &g.ManageUsers, &g.ReadUsers, &g.ManageStreams, &g.ReadStreams,
 		&g.ManageTopics, &g.ReadTopics, &g.PollMessages, &g.SendMessages)
-	for more := r.U8("streams flag") != 0; more && r.Err() == nil; more = r.U8("stream follows") != 0 {
+	for more := r.U8("streams flag") == 1; more && r.Err() == nil; more = r.U8("stream follows") == 1 {
 		s := StreamPermissions{Stream: r.U32("stream")}
 		readFlags(&r, &s.ManageStream, &s.ReadStream, &s.ManageTopics, &s.ReadTopics, &s.PollMessages, &s.SendMessages)
-		for next := r.U8("topics flag") != 0; next && r.Err() == nil; next = r.U8("topic follows") != 0 {
+		for next := r.U8("topics flag") == 1; next && r.Err() == nil; next = r.U8("topic follows") == 1 {
 			t := TopicPermissions{Topic: r.U32("topic")}
 			readFlags(&r, &t.ManageTopic, &t.ReadTopic, &t.PollMessages, &t.SendMessages)
 			s.Topics = append(s.Topics, t)
