@@ -87,7 +87,7 @@ func (s *State) register(o *operation, body, reply []byte) ([]byte, protocol.Cod
 		return reply, protocol.CodeUnauthenticated
 	}
 	if c != nil {
-		s.changes.ended(EndedSession{c.id, c.epoch, c.user, protocol.EvictNoSession})
+		s.changes.ended(EndedSession{c.id, c.epoch, c.user, protocol.EvictNoSession, true})
 	} else {
 		if s.clients.full() {
 			s.endSession(s.clients.oldest, protocol.EvictNoSession)
@@ -120,7 +120,7 @@ func (s *State) logout(o *operation, body []byte) {
 func (s *State) endSession(c *client, reason protocol.EvictionReason) {
 	s.clients.remove(c)
 	s.leaveAll(c.id)
-	s.changes.ended(EndedSession{c.id, c.epoch, c.user, reason})
+	s.changes.ended(EndedSession{c.id, c.epoch, c.user, reason, false})
 }
 
 // endSessionsOf ends all sessions of a user, in the order of slots.

@@ -29,6 +29,9 @@ type EndedSession struct {
 	User    uint32
 	// Reason is what the connection's next request is answered with; 0 after a Logout, which owes nothing.
 	Reason protocol.EvictionReason
+	// Rebound tells that the client signed in again: the older connection falls back to not signed in and
+	// owes its next request nothing but that.
+	Rebound bool
 }
 
 // LostMembership is a client that is no longer a member of a group.

@@ -139,7 +139,7 @@ func TestRegister_KeepsTheWatermarkAndFencesTheHolder(t *testing.T) {
 	g.wantOutcome(g.request(id(1), old, 2, 0), noSession)
 	g.wantOutcome(g.request(id(1), epoch, 1, 5), replayed)
 	ended := g.s.Drain().Ended
-	if len(ended) != 1 || ended[0] != (EndedSession{id(1), old, RootUser, protocol.EvictNoSession}) {
+	if len(ended) != 1 || ended[0] != (EndedSession{id(1), old, RootUser, protocol.EvictNoSession, true}) {
 		t.Fatalf("ended: %+v", ended)
 	}
 }

@@ -210,7 +210,7 @@ func TestSessions_EndedByAdministrators(t *testing.T) {
 			g.s.Drain()
 			g.mustSend(root, c.op, c.body)
 			got := g.s.Drain()
-			if want := []EndedSession{{id(plain), session, 1, c.reason}}; !reflect.DeepEqual(got.Ended, want) {
+			if want := []EndedSession{{id(plain), session, 1, c.reason, false}}; !reflect.DeepEqual(got.Ended, want) {
 				t.Fatalf("ended %+v, want %+v", got.Ended, want)
 			}
 			if len(got.Memberships) != 1 || len(g.workers().Members()) != 0 {

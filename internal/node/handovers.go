@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/vsr"
 )
 
@@ -55,6 +56,14 @@ func (m *metaGroup) proposeInternal(op protocol.Operation, body []byte) {
 func (n *Node) RemoveMember(r metadata.RemoveMember) {
 	n.shards[0].postControl(func(s *shard) {
 		s.meta.proposeInternal(protocol.OpRemoveConsumerGroupMember, r.Append(nil))
+	})
+}
+
+// DeleteExpiredToken has a personal access token removed, if it still is expired when that is applied.
+func (n *Node) DeleteExpiredToken(user uint32, name string) {
+	body := command.DeleteTokenReplicated{User: user, Name: []byte(name), OnlyIfExpired: true}.Append(nil)
+	n.shards[0].postControl(func(s *shard) {
+		s.meta.proposeInternal(protocol.OpDeletePersonalAccessToken, body)
 	})
 }
 

@@ -28,7 +28,7 @@ func (s *shard) newGroup(id protocol.GroupID, p metadata.Partition, t *metadata.
 	g.files = segmentFiles{fs: n.fs, dir: g.dir}
 	g.reader = &Reader{node: n, id: id, revision: p.CreatedRevision, dir: g.dir, part: g.part, shard: s}
 	g.purge.generation, g.purge.op = p.PurgeGeneration, p.PurgedAt
-	g.truncate = p.TruncateUpTo
+	g.setTruncate(p.TruncateUpTo)
 	return g
 }
 

@@ -60,7 +60,7 @@ func (s *shard) reconcile(id protocol.GroupID) {
 	if p.PurgeGeneration > g.purge.generation {
 		g.purge.generation, g.purge.op = p.PurgeGeneration, p.PurgedAt
 	}
-	g.truncate = p.TruncateUpTo
+	g.setTruncate(p.TruncateUpTo)
 	if g.state == serving {
 		g.part.SetOptions(s.node.partitionOptions(topic))
 		if g.truncate > 0 {
@@ -118,6 +118,7 @@ func (g *group) retire() {
 	g.noteTail()
 	delete(s.groups, g.id)
 	s.clock.forget(g)
+	delete(s.truncating, g.id)
 	n.readers.remove(g.id, g.reader)
 	g.reader.closeFiles()
 	dir, revision := g.dir, g.revision

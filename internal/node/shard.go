@@ -14,21 +14,22 @@ type shard struct {
 	inbox inbox
 	wake  chan struct{}
 
-	mu      sync.Mutex // ownership
-	now     vsr.Time
-	taken   inboxContent
-	groups  map[protocol.GroupID]*group
-	lanes   map[protocol.GroupID]*Lane // of deleted partitions whose files are still being removed
-	touched []*group
-	flush   *[]Waiter
-	meta    *metaGroup // shard 0 only
-	metaHot bool       // the metadata group was touched in this pass
-	clock   clockHand
+	mu         sync.Mutex // ownership
+	now        vsr.Time
+	taken      inboxContent
+	groups     map[protocol.GroupID]*group
+	lanes      map[protocol.GroupID]*Lane  // of deleted partitions whose files are still being removed
+	truncating map[protocol.GroupID]*group // with a watermark of DeleteSegments
+	touched    []*group
+	flush      *[]Waiter
+	meta       *metaGroup // shard 0 only
+	metaHot    bool       // the metadata group was touched in this pass
+	clock      clockHand
 }
 
 func newShard(n *Node, index int) *shard {
 	return &shard{node: n, index: index, wake: make(chan struct{}, 1), groups: make(map[protocol.GroupID]*group),
-		lanes: make(map[protocol.GroupID]*Lane)}
+		lanes: make(map[protocol.GroupID]*Lane), truncating: make(map[protocol.GroupID]*group)}
 }
 
 // submit runs works in a pass of the caller when the shard is idle, and leaves them to the owner otherwise.

@@ -88,6 +88,9 @@ func (s *shard) everySecond() {
 	if s.index == 0 {
 		s.node.checkFreeSpace()
 	}
+	for _, g := range s.truncating {
+		g.truncateNow()
+	}
 	now := s.now.Ticks
 	if s.node.limits.NoRetention || now-s.clock.lastRetain < s.node.limits.RetentionTicks {
 		return
@@ -106,10 +109,25 @@ func (g *group) retain() {
 	if g.part.Retain(g.shard.now.Micros) {
 		g.shard.clock.lastRetain = 0
 	}
-	if g.truncate > 0 && g.part.Truncate(g.truncate) {
-		g.shard.clock.lastRetain = 0
-	}
 	g.shard.touch(g)
+}
+
+// truncateNow removes what DeleteSegments has allowed and consumers have passed meanwhile.
+func (g *group) truncateNow() {
+	if g.state == serving && g.part.TruncatesNow(g.truncate) {
+		g.part.Truncate(g.truncate)
+		g.shard.touch(g)
+	}
+}
+
+// setTruncate takes over the watermark of DeleteSegments; 0 is none.
+func (g *group) setTruncate(upTo uint64) {
+	if g.truncate == 0 && upTo > 0 {
+		g.shard.truncating[g.id] = g
+	} else if upTo == 0 {
+		delete(g.shard.truncating, g.id)
+	}
+	g.truncate = upTo
 }
 
 // trimTails keeps the recent batches of the node within their bound: the groups of this shard give theirs

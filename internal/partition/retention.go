@@ -80,8 +80,22 @@ func (p *Partition) removeThrough(upTo uint64) (more bool) {
 	if len(starts) == 0 {
 		return false
 	}
+	p.tail.dropBelow(p.firstRetained())
 	p.generation++
 	p.dirty = true
 	p.jobs = append(p.jobs, Job{Kind: JobRemoveSegments, Starts: starts, Chain: p.generation})
 	return more
+}
+
+// firstRetained is the first offset of the oldest segment.
+func (p *Partition) firstRetained() uint64 {
+	if len(p.sealed) > 0 {
+		return p.sealed[0].Start
+	}
+	return p.active.Start
+}
+
+// TruncatesNow reports whether Truncate would remove something.
+func (p *Partition) TruncatesNow(upTo uint64) bool {
+	return len(p.sealed) > 0 && p.sealed[0].End <= upTo
 }

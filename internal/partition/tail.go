@@ -44,6 +44,15 @@ func (t *tail) trim(maxBytes int64) {
 	}
 }
 
+// dropBelow drops the batches that end below offset: their segments are gone.
+func (t *tail) dropBelow(offset uint64) {
+	for len(t.batches) > 0 && t.batches[0].End < offset {
+		t.bytes -= int64(len(t.batches[0].Body.Bytes))
+		t.batches[0].Body.Release()
+		t.batches = t.batches[1:]
+	}
+}
+
 // TailBytes is the number of bytes of recent batches kept in memory.
 func (p *Partition) TailBytes() int64 { return p.tail.bytes }
 

@@ -36,8 +36,8 @@ func rootUser(cfg *config.Config, dir *datadir.Dir, log *slog.Logger) (rootCrede
 			return rootCredentials{}, err
 		}
 		user.Username, user.Password = config.DefaultRootName, password
-		log.Warn("a root user was made up; change the password after signing in", "username", user.Username,
-			"password", telemetry.ConsoleOnly(user.Password))
+		log.Warn("no root credentials were given; a root user is made up, change its password after signing in", "username", user.Username)
+		log.Warn("Generated root user password:", slog.Any("", telemetry.ConsoleOnly(password)))
 	}
 	hash, err := session.HashPassword([]byte(user.Password))
 	if err != nil {
@@ -51,6 +51,9 @@ func sessionOptions(cfg *config.Config, n *node.Node, log *slog.Logger, dir *dat
 		Node: n, Log: log, TokensMax: cfg.PersonalAccessToken.MaxTokensPerUser,
 		MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize), Roster: roster(cfg), DataPath: dir.Path(),
 		Archive: func(section byte) (string, []byte, error) { return archiveSection(section, cfg, dir) },
+	}
+	if cfg.PersonalAccessToken.CleanerEnabled {
+		o.TokenCleaner = cfg.PersonalAccessToken.CleanerInterval
 	}
 	if cfg.Heartbeat.Enabled {
 		o.Heartbeat = cfg.Heartbeat.Interval

@@ -32,6 +32,20 @@ func (s *Server) adoptRestored() {
 	})
 }
 
+// watchTokens runs the cleaner of access tokens.
+func (s *Server) watchTokens() {
+	t := time.NewTicker(s.o.TokenCleaner)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case now := <-t.C:
+			s.cleanTokens(now)
+		}
+	}
+}
+
 // watch runs the clocks of liveness.
 func (s *Server) watch() {
 	t := time.NewTicker(max(s.o.Heartbeat/10, 20*time.Millisecond))
@@ -88,7 +102,7 @@ func (s *Server) evictSilent(now time.Time) {
 			continue
 		}
 		m.ss.binding.Store(nil)
-		s.submitLogout(m.b)
+		<-s.submitLogout(m.b)
 		var e protocol.EvictionHeader
 		e.Set(m.b.client, protocol.EvictStaleClient)
 		m.ss.conn.Push(e.Common())
@@ -105,16 +119,35 @@ func logoutWork(client protocol.Uint128, session, request uint64) node.Work {
 	}}
 }
 
-// unheard is the waiter of an operation whose answer nobody reads.
-type unheard struct{}
+// over is the waiter of an operation of which only the end matters.
+type over chan struct{}
 
-func (unheard) Complete(*vsr.Reply) {}
-func (unheard) Flush()              {}
+// Complete implements node.Waiter.
+func (o over) Complete(*vsr.Reply) { close(o) }
 
-func (s *Server) submitLogout(b *binding) {
+// Flush implements node.Waiter.
+func (o over) Flush() {}
+
+// submitLogout ends a session; the channel is closed when that is answered.
+func (s *Server) submitLogout(b *binding) <-chan struct{} {
+	done := make(over)
 	w := logoutWork(b.client, b.session, ^uint64(0))
-	w.Request.Waiter = unheard{}
+	w.Request.Waiter = done
 	var batch node.Batch
 	batch.Add(s.o.Node, &w)
 	s.o.Node.Submit(&batch)
+	return done
+}
+
+// cleanTokens removes the tokens that have expired. Each removal is guarded in the log: one that was made anew
+// meanwhile stays.
+func (s *Server) cleanTokens(now time.Time) {
+	micros := uint64(now.UnixMicro())
+	for u := range s.o.Node.View().Users() {
+		for t := range u.Tokens() {
+			if t.IsExpired(micros) {
+				s.o.Node.DeleteExpiredToken(u.ID, t.Name)
+			}
+		}
+	}
 }

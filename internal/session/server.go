@@ -21,6 +21,8 @@ type Options struct {
 	TokensMax int
 	// Heartbeat is the interval of liveness; 0 keeps members whatever they do.
 	Heartbeat time.Duration
+	// TokenCleaner is how often expired tokens are removed; 0 leaves them.
+	TokenCleaner time.Duration
 	// MaxFrameBytes bounds a poll reply.
 	MaxFrameBytes int
 	// Roster answers command 12, with the port that Bound was told.
@@ -68,6 +70,9 @@ func New(o Options) (*Server, error) {
 	s.adoptRestored()
 	if o.Heartbeat > 0 {
 		s.done.Go(s.watch)
+	}
+	if o.TokenCleaner > 0 {
+		s.done.Go(s.watchTokens)
 	}
 	return s, nil
 }
@@ -130,7 +135,7 @@ func (s *Server) SessionsEnded(ended []metadata.EndedSession) {
 			continue
 		}
 		if b := ss.binding.Load(); b != nil && b.session == e.Session {
-			ss.fall(e.Reason, true)
+			ss.fall(e.Reason, !e.Rebound)
 			delete(s.bound, e.Client)
 		}
 	}

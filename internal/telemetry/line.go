@@ -112,8 +112,10 @@ func appendField(out []byte, prefix string, a slog.Attr, console bool) []byte {
 		return out
 	}
 	out = append(out, ' ')
-	out = append(out, clean(prefix+a.Key)...)
-	out = append(out, '=')
+	if a.Key != "" { // a value without a name stands by itself
+		out = append(out, clean(prefix+a.Key)...)
+		out = append(out, '=')
+	}
 	return append(out, valueText(value, console)...)
 }
 
