@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	passwordAlphabet   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	passwordAlphabet   = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 	passwordCharsMin   = 20
 	passwordCharsRange = 20
 )
@@ -20,7 +20,7 @@ func RandomPassword(random io.Reader) (string, error) {
 	}
 	password := bytes[1 : 1+passwordCharsMin+int(bytes[0])%passwordCharsRange]
 	for i := range password {
-		password[i] = passwordAlphabet[int(password[i])%len(passwordAlphabet)] // 64 letters: no bias
+		password[i] = passwordAlphabet[int(password[i])%len(passwordAlphabet)] // 32 letters: no bias, and none that looks like another
 	}
 	return string(password), nil
 }
