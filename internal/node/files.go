@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/segment"
@@ -155,21 +156,41 @@ func (f *segmentFiles) close() error {
 	return err
 }
 
-// makeDirs creates dir below root durably: every new directory is synced into its parent.
+// makeDirs creates dir below root durably: every new directory is synced into its parent. All are made before
+// the first is synced: where the file system commits in transactions, one commit covers them.
 func makeDirs(fsys vfs.FS, root, dir string) error {
-	if _, err := fsys.Stat(dir); err == nil {
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	parents, err := missingParents(fsys, root, dir)
+	if err != nil || len(parents) == 0 {
 		return err
-	}
-	parent := path.Dir(dir)
-	if dir != root && parent != dir {
-		if err := makeDirs(fsys, root, parent); err != nil {
-			return err
-		}
 	}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return err
 	}
-	return fsys.SyncDir(parent)
+	for _, p := range parents {
+		if err := fsys.SyncDir(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missingParents returns the parents of the directories that are missing on the way from root to dir, the
+// outermost first. The parent of root is among them when root is missing.
+func missingParents(fsys vfs.FS, root, dir string) ([]string, error) {
+	var parents []string
+	for at := dir; ; at = path.Dir(at) {
+		_, err := fsys.Stat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		parents = append(parents, path.Dir(at))
+		if at == root || at == path.Dir(at) {
+			break
+		}
+	}
+	slices.Reverse(parents)
+	return parents, nil
 }

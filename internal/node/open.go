@@ -1,8 +1,7 @@
 package node
 
 import (
-	"errors"
-	"io/fs"
+	"path"
 
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/partition"
@@ -66,17 +65,11 @@ func (n *Node) openFiles(g *group, generation uint64) (*opened, error) {
 	if err := n.evictPredecessor(g.dir, g.revision); err != nil {
 		return nil, err
 	}
-	fresh, err := n.claimDir(g.dir)
-	if err != nil {
+	if err := n.claimDir(g.dir, g.revision, generation); err != nil {
 		return nil, err
 	}
 	o := &opened{}
-	if fresh {
-		// Nothing here needs the purges that were committed before the partition was first used.
-		if err := segment.WritePurgeGeneration(n.fs, g.dir, generation, g.revision); err != nil {
-			return nil, err
-		}
-	}
+	var err error
 	if o.purge, err = segment.ReadPurgeGeneration(n.fs, g.dir, g.revision); err != nil {
 		return nil, err
 	}
@@ -105,14 +98,32 @@ func (n *Node) openSuperblock(g *group, o *opened) error {
 	return o.state.CheckIdentity(n.cluster, n.replicaID, n.replicas)
 }
 
-// claimDir creates the directory of a partition, durably, and reports whether it was missing.
-func (n *Node) claimDir(dir string) (fresh bool, err error) {
-	if _, err := n.fs.Stat(dir); err == nil {
-		return false, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+// claimDir creates the directory of a partition that is used for the first time and records whose it is.
+// Nothing here needs the purges that were committed before. The record is written in place: until the
+// superblock exists the partition holds nothing, and a torn record is written again.
+func (n *Node) claimDir(dir string, revision, generation uint64) error {
+	if _, known, err := segment.ReadIncarnation(n.fs, dir); err != nil || known {
+		return err
 	}
-	return true, makeDirs(n.fs, n.layout.root, dir)
+	if _, err := n.fs.Stat(path.Join(dir, segment.LogName(0))); err == nil {
+		return nil // data of before there were records: its generation is 0
+	}
+	parents, err := missingParents(n.fs, n.layout.root, dir)
+	if err != nil {
+		return err
+	}
+	if err := n.fs.MkdirAll(dir); err != nil {
+		return err
+	}
+	if err := segment.ClaimDirectory(n.fs, dir, generation, revision); err != nil {
+		return err
+	}
+	for _, p := range parents {
+		if err := n.fs.SyncDir(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readOffsets loads the stored offsets. One that cannot be trusted is dropped: its consumer starts over.

@@ -35,6 +35,9 @@ func (p *Partition) Covers(count uint64) bool {
 
 // ClaimFor is the claim that covers count more offsets and a lease beyond.
 func (p *Partition) ClaimFor(count uint64) Claim {
+	if count >= largeBatch {
+		p.raiseLease(saturatingMul(count, batchesPerLease))
+	}
 	return p.claim(saturatingAdd(saturatingAdd(p.MintFrontier(), count), p.lease()))
 }
 
@@ -74,14 +77,22 @@ func (p *Partition) ExtensionClaim() Claim {
 
 func (p *Partition) lease() uint64 { return max(p.reserve.lease, p.cfg.lease()) }
 
-// ClaimTook tells how many offsets were minted while a claim was on its way to the disk. When that is a
-// large part of what an extension leaves for it, the lease doubles: at a high rate a claim that the device
-// delays would hold the appends up. A crash then wastes one block of that size.
-func (p *Partition) ClaimTook(minted uint64) {
-	if minted > p.lease()/16 && p.lease() < leaseMax {
-		p.reserve.lease = 2 * p.lease()
-	}
+const (
+	// batchesPerLease is how many batches a lease holds at least, where batches are large.
+	batchesPerLease = 1024
+	// largeBatch is the number of messages from which on a batch counts as large.
+	largeBatch = 256
+)
+
+// raiseLease follows the size of batches and the rate: a claim costs two syncs, which a busy device delays by
+// hundreds of milliseconds, and an append that meets the ceiling waits for it. A crash wastes one lease.
+func (p *Partition) raiseLease(to uint64) {
+	p.reserve.lease = max(p.reserve.lease, min(to, leaseMax))
 }
+
+// ClaimTook tells how many offsets were minted while a claim was on its way to the disk: the lease holds many
+// times that, so that an extension, which begins when an eighth is left, comes in time.
+func (p *Partition) ClaimTook(minted uint64) { p.raiseLease(saturatingMul(minted, 32)) }
 
 // Claimed takes over the values that a superblock write carried. They replace the known ones: only purge
 // and collapse lower them, and those carry lower values.
@@ -92,4 +103,11 @@ func saturatingAdd(a, b uint64) uint64 {
 		return math.MaxUint64
 	}
 	return a + b
+}
+
+func saturatingMul(a, b uint64) uint64 {
+	if b != 0 && a > math.MaxUint64/b {
+		return math.MaxUint64
+	}
+	return a * b
 }

@@ -22,3 +22,16 @@ func ReadIncarnation(fs vfs.FS, dir string) (revision uint64, known bool, err er
 	}
 	return le.Uint64(b[8:]), true, nil
 }
+
+// ClaimDirectory records, in a directory that holds nothing yet, which incarnation it belongs to and which
+// purges lie before its first use. The content is durable when it returns; the name is with the next sync of
+// the directory, which the first superblock of the partition brings.
+func ClaimDirectory(fs vfs.FS, dir string, generation, revision uint64) error {
+	var b [purgeSize]byte
+	le.PutUint64(b[:], generation)
+	le.PutUint64(b[8:], revision)
+	if err := writeSynced(fs, path.Join(dir, purgeName), b[:]); err != nil {
+		return fmt.Errorf("claim %s: %w", dir, err)
+	}
+	return nil
+}
