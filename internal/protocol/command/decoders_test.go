@@ -232,15 +232,16 @@ func clientsInARow(dst []byte, all []ClientRecord) []byte {
 	return dst
 }
 
-// Every Decode function of the package is in the table.
-func TestDecoders_AreAllProven(t *testing.T) {
+// functions returns what the Go files of the package declare that begins with prefix.
+func functions(t *testing.T, prefix string, tests bool) map[string]bool {
+	t.Helper()
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
 	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") != tests {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
@@ -248,17 +249,26 @@ func TestDecoders_AreAllProven(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range parsed.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Decode") {
-				found[fn.Name.Name] = true
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, prefix) {
+				found[strings.TrimPrefix(fn.Name.Name, prefix)] = true
 			}
 		}
 	}
+	return found
+}
+
+// Every Decode function of the package is in the table and has a fuzz target of its name.
+func TestDecoders_AreAllProven(t *testing.T) {
+	found, fuzzed := functions(t, "Decode", false), functions(t, "Fuzz", true)
 	for name := range found {
-		if _, ok := decoders[name]; !ok {
-			t.Errorf("%s is not proven", name)
+		if _, ok := decoders["Decode"+name]; !ok {
+			t.Errorf("Decode%s is not in the table", name)
+		}
+		if !fuzzed[name] {
+			t.Errorf("Decode%s has no fuzz target", name)
 		}
 	}
 	if len(found) != len(decoders) {
-		t.Errorf("%d functions, %d proven", len(found), len(decoders))
+		t.Errorf("%d functions, %d in the table", len(found), len(decoders))
 	}
 }
