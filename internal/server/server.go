@@ -64,8 +64,15 @@ func Serve(ctx context.Context, cfg *config.Config, log *slog.Logger, dir *datad
 	}
 }
 
+// ErrNoReplication says that a configuration asks for peers.
+var ErrNoReplication = errors.New("cluster.nodes names more than one node, and this version does not replicate between nodes; " +
+	"set cluster.enabled = false or leave one node in the roster")
+
 // Start recovers the data directory and opens the doors. The directory must stay open until Close returned.
 func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, error) {
+	if cfg.Cluster.Enabled && len(cfg.Cluster.Nodes) > 1 {
+		return nil, ErrNoReplication
+	}
 	s := &Server{log: log, cfg: cfg, fatal: make(chan error, 1)}
 	pool := buffer.New(poolBytes(cfg))
 	root, err := rootUser(cfg, dir, log)
