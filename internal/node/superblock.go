@@ -17,7 +17,11 @@ type superblockWriter struct {
 	failures    int
 	retryAt     uint64 // tick
 	mintAtStart uint64 // next offset to mint when the write began
+	claimedAt   uint64 // tick of the last claim, 0 for none
 }
+
+// claimLastsTicks is how long a claim of offsets should last: a sync that an append meets is felt.
+const claimLastsTicks = 30 * ticksPerSecond
 
 func (b *superblockWriter) wantClaim(c partition.Claim) {
 	if !b.wantsOff || c.Reserved > b.claim.Reserved {
@@ -70,7 +74,10 @@ func (g *group) superblockDone(state superblock.State, claim partition.Claim, er
 	}
 	b.failures, b.retryAt = 0, 0
 	g.part.Claimed(claim)
-	g.part.ClaimTook(g.part.MintFrontier() - min(g.part.MintFrontier(), b.mintAtStart))
+	minted := g.part.MintFrontier() - min(g.part.MintFrontier(), b.mintAtStart)
+	now := g.shard.now.Ticks
+	g.part.ClaimTook(minted, b.claimedAt > 0 && now-b.claimedAt < claimLastsTicks)
+	b.claimedAt = now
 	g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView})
 }
 

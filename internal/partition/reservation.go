@@ -90,9 +90,15 @@ func (p *Partition) raiseLease(to uint64) {
 	p.reserve.lease = max(p.reserve.lease, min(to, leaseMax))
 }
 
-// ClaimTook tells how many offsets were minted while a claim was on its way to the disk: the lease holds many
-// times that, so that an extension, which begins when an eighth is left, comes in time.
-func (p *Partition) ClaimTook(minted uint64) { p.raiseLease(saturatingMul(minted, 32)) }
+// ClaimTook tells how many offsets were minted while a claim was on its way to the disk, and whether the claim
+// before it had lasted only shortly. The lease holds many times what is minted meanwhile, so that an extension,
+// which begins when an eighth is left, comes in time; and it doubles while claims follow each other closely.
+func (p *Partition) ClaimTook(minted uint64, soon bool) {
+	p.raiseLease(saturatingMul(minted, 32))
+	if soon {
+		p.raiseLease(saturatingMul(p.lease(), 2))
+	}
+}
 
 // Claimed takes over the values that a superblock write carried. They replace the known ones: only purge
 // and collapse lower them, and those carry lower values.
