@@ -18,15 +18,19 @@ type heldApply struct {
 // Apply executes a committed operation. Batches and offsets already covered are done at once; an offset that
 // must reach its file and a purge hand out a job and hold the walk.
 func (p *Partition) Apply(h *protocol.PrepareHeader, body vsr.Body, reply []byte) ([]byte, vsr.ApplyStatus) {
+	status := vsr.ApplyDone
 	switch h.Operation() {
 	case protocol.OpSendMessages:
-		return p.applyBatch(h, body, reply), vsr.ApplyDone
+		reply = p.applyBatch(h, body, reply)
 	case protocol.OpStoreConsumerOffset, protocol.OpDeleteConsumerOffset:
-		return p.applyOffset(h, body.Bytes, reply)
+		reply, status = p.applyOffset(h, body.Bytes, reply)
 	case protocol.OpPurgeBarrier:
-		return reply, p.applyPurge(h, body.Bytes)
+		status = p.applyPurge(h, body.Bytes)
 	}
-	return reply, vsr.ApplyDone
+	if status == vsr.ApplyDone && h.Request() > 0 {
+		p.noteNumber(h)
+	}
+	return reply, status
 }
 
 func (p *Partition) applyBatch(h *protocol.PrepareHeader, body vsr.Body, reply []byte) []byte {

@@ -30,6 +30,7 @@ type Partition struct {
 
 	offsets    offsetTable
 	cursors    Cursors
+	dedup      dedupTable
 	tail       tail
 	reserve    reservation
 	purge      purgeState

@@ -68,6 +68,7 @@ func (p *Partition) empty() {
 	p.write = writeCursor{}
 	p.tail.trim(0)
 	p.cursors.clear()
+	p.dedup.clear()
 	clear(p.offsets.durable)
 	p.offsets.counts = [3]int{}
 	p.reserve.minted = false
