@@ -220,6 +220,10 @@ func (g *group) propose() bool {
 		if !w.Local && !g.replica.HasRoom() {
 			return progress
 		}
+		if w.Request.Request > 0 && g.absorb(w) {
+			progress = true
+			continue
+		}
 		if isSend(w) && !g.part.Covers(uint64(w.Messages)) {
 			g.block.wantClaim(g.part.ClaimFor(uint64(w.Messages)))
 			return progress
