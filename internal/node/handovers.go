@@ -74,7 +74,12 @@ type SessionObserver interface {
 }
 
 // Observe sets the observer of ended sessions. It must be called before requests are submitted.
-func (n *Node) Observe(o SessionObserver) { n.observer = o }
+func (n *Node) Observe(o SessionObserver) {
+	s := n.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.observer = o
+}
 
 func (m *metaGroup) noteSessions(c *metadata.Changes) {
 	if o := m.shard.node.observer; o != nil && len(c.Ended) > 0 {
