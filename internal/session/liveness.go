@@ -12,7 +12,14 @@ import (
 )
 
 // patience is how long a silent member or a closed connection is waited for.
-func (s *Server) patience() time.Duration { return s.o.Heartbeat * 12 / 10 }
+func (s *Server) patience() time.Duration { return s.interval() * 12 / 10 }
+
+func (s *Server) interval() time.Duration {
+	if s.o.Heartbeat > 0 {
+		return s.o.Heartbeat
+	}
+	return heartbeatDefault
+}
 
 // depart follows a connection that closed without a logout: the client leaves its groups at once; its session
 // is logged out later, so that a client which comes back with the same id keeps its fence.
@@ -20,15 +27,29 @@ func (s *Server) depart(b *binding) {
 	for _, ref := range s.o.Node.View().Memberships(b.client) {
 		s.o.Node.RemoveMember(metadata.RemoveMember{GroupRef: ref, Client: b.client, Session: b.session})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leaving[b.client] = departure{b.session, time.Now().Add(s.patience())}
+	s.leave(b, time.Now().Add(s.patience()))
 }
 
-// adoptRestored starts the clock of every session that the log brought back: its connection is gone.
+// leave has a session logged out at due, unless its client signs in again before.
+func (s *Server) leave(b *binding, due time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ss := s.bound[b.client]; ss != nil {
+		return // it is back already
+	}
+	if d, ok := s.leaving[b.client]; !ok || d.session <= b.session {
+		s.leaving[b.client] = departure{b.session, due}
+	}
+}
+
+// adoptRestored starts the clock of every session that the log brought back: its connection is gone. Those that
+// sign in again within that time keep their memberships.
 func (s *Server) adoptRestored() {
+	due := time.Now().Add(s.patience())
 	s.o.Node.EachSession(func(e metadata.Session) {
-		s.leaving[e.Client] = departure{e.Epoch, time.Now().Add(s.patience())}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leaving[e.Client] = departure{e.Epoch, due}
 	})
 }
 
@@ -48,16 +69,16 @@ func (s *Server) watchTokens() {
 
 // watch runs the clocks of liveness.
 func (s *Server) watch() {
-	t := time.NewTicker(max(s.o.Heartbeat/10, 20*time.Millisecond))
+	t := time.NewTicker(max(s.interval()/10, 20*time.Millisecond))
 	defer t.Stop()
-	verify := time.Now().Add(s.o.Heartbeat)
+	verify := time.Now().Add(s.interval())
 	for {
 		select {
 		case <-s.stop:
 			return
 		case now := <-t.C:
 			s.logoutDeparted(now)
-			if now.After(verify) {
+			if s.o.Heartbeat > 0 && now.After(verify) {
 				verify = now.Add(s.o.Heartbeat)
 				s.evictSilent(now)
 			}
@@ -65,20 +86,28 @@ func (s *Server) watch() {
 	}
 }
 
-// logoutDeparted ends the sessions whose client did not come back in time.
+// departuresMax bounds the sessions that one turn of the clock logs out, so that they fit into the pipeline of
+// the metadata group beside the requests of clients.
+const departuresMax = 32
+
+// logoutDeparted ends the sessions whose client did not come back in time, oldest first.
 func (s *Server) logoutDeparted(now time.Time) {
 	s.mu.Lock()
 	var due []binding
 	for client, d := range s.leaving {
 		if now.After(d.due) {
 			due = append(due, binding{client: client, session: d.session})
-			delete(s.leaving, client)
 		}
 	}
-	s.mu.Unlock()
 	slices.SortFunc(due, func(a, b binding) int { return cmp.Compare(a.session, b.session) })
+	due = due[:min(len(due), departuresMax)]
 	for i := range due {
-		s.submitLogout(&due[i])
+		delete(s.leaving, due[i].client)
+	}
+	s.mu.Unlock()
+	for i := range due {
+		s.metrics.departed.Inc()
+		s.end(&due[i])
 	}
 }
 
@@ -101,8 +130,12 @@ func (s *Server) evictSilent(now time.Time) {
 		if !s.unbind(m.b.client, m.ss) {
 			continue
 		}
-		m.ss.binding.Store(nil)
-		<-s.submitLogout(m.b)
+		select {
+		case <-s.end(m.b):
+		case <-s.stop:
+			return
+		}
+		s.metrics.silent.Inc()
 		var e protocol.EvictionHeader
 		e.Set(m.b.client, protocol.EvictStaleClient)
 		m.ss.conn.Push(e.Common())
@@ -119,24 +152,34 @@ func logoutWork(client protocol.Uint128, session, request uint64) node.Work {
 	}}
 }
 
-// over is the waiter of an operation of which only the end matters.
-type over chan struct{}
+// farewell is a Logout that the server itself makes. One that was not accepted is tried again.
+type farewell struct {
+	server *Server
+	b      binding
+	work   node.Work
+	done   chan struct{}
+}
 
 // Complete implements node.Waiter.
-func (o over) Complete(*vsr.Reply) { close(o) }
+func (f *farewell) Complete(r *vsr.Reply) {
+	if isTransient(r.Outcome) {
+		f.server.leave(&f.b, time.Now().Add(time.Second))
+	}
+	close(f.done)
+}
 
 // Flush implements node.Waiter.
-func (o over) Flush() {}
+func (f *farewell) Flush() {}
 
-// submitLogout ends a session; the channel is closed when that is answered.
-func (s *Server) submitLogout(b *binding) <-chan struct{} {
-	done := make(over)
-	w := logoutWork(b.client, b.session, ^uint64(0))
-	w.Request.Waiter = done
+// end has a session logged out; the channel is closed when that is answered.
+func (s *Server) end(b *binding) <-chan struct{} {
+	f := &farewell{server: s, b: *b, done: make(chan struct{})}
+	f.work = logoutWork(b.client, b.session, requestNumberMax)
+	f.work.Request.Waiter = f
 	var batch node.Batch
-	batch.Add(s.o.Node, &w)
+	batch.Add(s.o.Node, &f.work)
 	s.o.Node.Submit(&batch)
-	return done
+	return f.done
 }
 
 // cleanTokens removes the tokens that have expired. Each removal is guarded in the log: one that was made anew

@@ -9,9 +9,13 @@ import (
 
 // metadata prepares an operation of the metadata group, has it committed and answers.
 func (s *session) metadata(x *transport.Exchange, b *binding) {
-	n := s.server.o.Node
+	view, current := s.view()
+	if !current {
+		s.frame(x, protocol.CodeTransientNotAccepted)
+		return
+	}
 	entry := metadata.Entry{
-		View: n.View(), Client: b.client, Session: b.session, User: b.user, TokensMax: s.server.o.TokensMax,
+		View: view, Client: b.client, Session: b.session, User: b.user, TokensMax: s.server.o.TokensMax,
 		Secrets: s.server.secrets, Partitions: s.server,
 	}
 	admitted, code := entry.Admit(x.Header.Operation(), x.Body.Bytes)
@@ -31,16 +35,28 @@ func (s *session) metadata(x *transport.Exchange, b *binding) {
 	p.work.Group = protocol.MetadataGroup
 	p.work.Request = vsr.Request{
 		Client: b.client, Session: b.session, Request: x.Header.Request(), RequestChecksum: x.Header.RequestChecksum(),
-		Operation: admitted.Operation, UserID: b.user, Body: vsr.Body{Bytes: admitted.Body}, Waiter: p,
+		Operation: admitted.Operation, UserID: b.user, Body: ownBody(x, admitted.Body), Waiter: p,
 	}
 	s.call(p)
 	s.answerMetadata(x, p)
+}
+
+// ownBody gives the log a body that outlives the request: the memory of the request itself where body is its
+// body as it came, else body, which belongs to nobody else.
+func ownBody(x *transport.Exchange, body []byte) vsr.Body {
+	if len(body) == 0 || len(x.Body.Bytes) == 0 || &body[0] != &x.Body.Bytes[0] {
+		return vsr.Body{Bytes: body}
+	}
+	taken := x.TakeBody()
+	taken.Bytes = body
+	return taken
 }
 
 // answerMetadata sends what became of a metadata operation.
 func (s *session) answerMetadata(x *transport.Exchange, p *pending) {
 	switch p.outcome.Verdict {
 	case vsr.Accepted:
+		s.answered = p.op
 		body := p.result
 		if p.token != "" && p.code == protocol.Success {
 			body = metadata.AppendToken(body, p.token)
@@ -54,13 +70,24 @@ func (s *session) answerMetadata(x *transport.Exchange, p *pending) {
 		x.Header.SetOperation(p.work.Request.Operation)
 		s.frame(x, p.outcome.Code)
 	case vsr.Evicted:
-		if b := s.binding.Load(); b != nil && p.outcome.Evict == protocol.EvictNoSession {
-			s.server.unbind(b.client, s)
-			s.binding.Store(nil)
-		}
-		s.evict.Store(0)
+		s.lose()
 		s.sendEviction(x, p.outcome.Evict)
 	default:
 		s.deny(x, p.outcome.Code)
 	}
+}
+
+// lose is what a connection does that learns from the answer to a request that its session is gone.
+func (s *session) lose() {
+	if b := s.binding.Load(); b != nil {
+		s.server.unbind(b.client, s)
+	}
+	s.evict.Store(0) // what ended it is said by this answer
+}
+
+// call hands a metadata operation over and waits for its answer.
+func (s *session) call(p *pending) {
+	s.open.Add(1)
+	s.batch.Add(s.server.o.Node, &p.work)
+	s.settle()
 }

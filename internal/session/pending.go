@@ -7,15 +7,20 @@ import (
 	"github.com/galgolog/galgo/internal/vsr"
 )
 
-// pending is a request that a shard answers. It lives with the memory of its exchange and is used again with
-// it, so a send allocates nothing.
+// pending is a request that a shard answers. It lives with the memory of its exchange, which belongs to one
+// connection, and is used again with it, so that a send allocates nothing. Session and conn are never written
+// again: Flush may come when the exchange is in use by another request already.
 type pending struct {
 	session *session
 	conn    *transport.Conn
-	x       *transport.Exchange
-	work    node.Work
-	offset  [16]byte // body of an offset operation
-	token   string   // text of a token that is being created
+	request
+}
+
+// request is the part of a pending that belongs to one request.
+type request struct {
+	x     *transport.Exchange
+	work  node.Work
+	token string // text of a token that is being created
 
 	// What the caller of a metadata operation looks at after it was answered.
 	outcome vsr.Outcome
@@ -28,44 +33,48 @@ type pending struct {
 func (s *session) pendingOf(x *transport.Exchange) *pending {
 	p, ok := x.Attached().(*pending)
 	if !ok {
-		p = &pending{}
+		p = &pending{session: s, conn: s.conn}
 		x.Attach(p)
 	}
-	result := p.result[:0]
-	*p = pending{session: s, conn: s.conn, x: x, result: result}
-	p.work.Request.Waiter = p
+	p.request = request{x: x, result: p.result[:0]}
 	return p
 }
 
 // Flush implements node.Waiter.
 func (p *pending) Flush() { p.conn.Flush() }
 
-// Complete implements node.Waiter: it encodes the answer into the exchange.
+// Complete implements node.Waiter: it encodes the answer into the exchange, or keeps it for the goroutine that
+// waits for it.
 func (p *pending) Complete(r *vsr.Reply) {
 	s := p.session
 	if p.work.Group == protocol.MetadataGroup {
 		p.keep(r)
-		s.open.Done()
-		return
+	} else {
+		p.answerPartition(r)
 	}
-	x := p.x
-	h := &x.Header
+	s.open.Done()
+}
+
+// answerPartition answers a send or an offset write. Refusals are denials: the answer to a send has no result
+// section. The number in the answer is the client's own, whatever the log holds.
+func (p *pending) answerPartition(r *vsr.Reply) {
+	x, h := p.x, &p.x.Header
 	switch {
 	case r.Prepare != nil:
 		x.Reply.SetCommitted(r.Prepare, len(r.Body))
-		x.Reply.SetClient(s.conn.ID())
+		x.Reply.SetClient(p.conn.ID())
 		x.Reply.SetRequest(h.Request())
-		copy(x.Reply[128:144], h[144:160])
+		x.Reply.SetRequestChecksum(h.RequestChecksum())
 		x.SetBody(r.Body)
-	case r.Outcome.Verdict == vsr.Framed:
-		x.Reply.SetEcho(h, s.conn.ID(), 0, 0, protocol.Success)
-		var body [12]byte
-		x.SetBody(protocol.AppendResult(body[:0], r.Outcome.Code))
+	case r.Outcome.Code == protocol.Success:
+		// Applied here only, or known from before: nothing to report. It reads as an empty result section and
+		// as an empty list of confirmations.
+		x.Reply.SetEcho(h, p.conn.ID(), 0, 0, protocol.Success)
+		x.SetBody([]byte{0, 0, 0, 0})
 	default:
-		x.Reply.SetEcho(h, s.conn.ID(), 0, 0, r.Outcome.Code)
+		x.Reply.SetEcho(h, p.conn.ID(), 0, 0, r.Outcome.Code)
 	}
 	x.Done()
-	s.open.Done()
 }
 
 // keep copies the answer of the metadata group for the goroutine that waits for it.

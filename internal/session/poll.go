@@ -18,13 +18,13 @@ type target struct {
 }
 
 // pollMessages serves a poll on the goroutine of the connection.
-func (s *session) pollMessages(x *transport.Exchange, b *binding) {
+func (s *session) pollMessages(x *transport.Exchange, b *binding, view *metadata.View) {
 	req, err := command.DecodePollMessages(x.Body.Bytes)
 	if err != nil {
 		s.deny(x, protocol.CodeInvalidCommand)
 		return
 	}
-	t, resync, code := s.pollTarget(&req, b)
+	t, resync, code := pollTarget(&req, b, view)
 	if code != protocol.Success {
 		s.deny(x, code)
 		return
@@ -40,6 +40,7 @@ func (s *session) pollMessages(x *transport.Exchange, b *binding) {
 		AutoCommit: req.AutoCommit, ForGroup: t.key.Kind == partition.KindGroup,
 	}
 	if code := s.server.o.Node.Poll(&q, &s.poll); code != protocol.Success {
+		s.poll.Release()
 		s.deny(x, code)
 		return
 	}
@@ -66,8 +67,7 @@ func (s *session) answerPoll(x *transport.Exchange, id uint32) {
 }
 
 // pollTarget resolves a poll in the order of its codes. resync says that a group member has to sync first.
-func (s *session) pollTarget(req *command.PollMessages, b *binding) (t target, resync bool, code protocol.Code) {
-	view := s.server.o.Node.View()
+func pollTarget(req *command.PollMessages, b *binding, view *metadata.View) (t target, resync bool, code protocol.Code) {
 	st, topic, code := view.Topic(req.TopicRef)
 	if code != protocol.Success {
 		return t, false, code
@@ -94,13 +94,12 @@ func (s *session) pollTarget(req *command.PollMessages, b *binding) (t target, r
 }
 
 // getOffset serves the stored offset of a consumer or group.
-func (s *session) getOffset(x *transport.Exchange, b *binding) {
+func (s *session) getOffset(x *transport.Exchange, b *binding, view *metadata.View) {
 	ref, err := command.DecodeOffsetRef(x.Body.Bytes)
 	if err != nil {
 		s.deny(x, protocol.CodeInvalidCommand)
 		return
 	}
-	view := s.server.o.Node.View()
 	st, topic, code := view.Topic(ref.TopicRef)
 	if code != protocol.Success {
 		s.answer(x, nil)
@@ -138,13 +137,12 @@ func (s *session) getOffset(x *transport.Exchange, b *binding) {
 }
 
 // flush syncs a partition.
-func (s *session) flush(x *transport.Exchange, b *binding) {
+func (s *session) flush(x *transport.Exchange, b *binding, view *metadata.View) {
 	req, err := command.DecodeFlush(x.Body.Bytes)
 	if err != nil {
 		s.deny(x, protocol.CodeInvalidCommand)
 		return
 	}
-	view := s.server.o.Node.View()
 	st, topic, code := view.Topic(req.TopicRef)
 	if code != protocol.Success {
 		s.deny(x, code)

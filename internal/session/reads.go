@@ -37,21 +37,28 @@ func (s *session) read(x *transport.Exchange, b *binding) {
 	case protocol.CmdPing:
 		s.answer(x, nil)
 		return
-	case protocol.CmdMessagePoll:
-		s.pollMessages(x, b)
-		return
-	case protocol.CmdConsumerOffsetGet:
-		s.getOffset(x, b)
-		return
-	case protocol.CmdMessageFlushUnsavedBuffer:
-		s.flush(x, b)
-		return
 	case protocol.CmdUserLogin, protocol.CmdPersonalAccessTokenLogin:
 		s.sendEviction(x, protocol.EvictMalformedLogin)
 		return
 	}
+	view, current := s.view()
+	if !current {
+		s.deny(x, protocol.CodeTransientNotAccepted)
+		return
+	}
+	switch code {
+	case protocol.CmdMessagePoll:
+		s.pollMessages(x, b, view)
+		return
+	case protocol.CmdConsumerOffsetGet:
+		s.getOffset(x, b, view)
+		return
+	case protocol.CmdMessageFlushUnsavedBuffer:
+		s.flush(x, b, view)
+		return
+	}
 	if do := readings[code]; do != nil {
-		body, refusal := do(s, s.server.o.Node.View(), b, x.Body.Bytes)
+		body, refusal := do(s, view, b, x.Body.Bytes)
 		if refusal != protocol.Success {
 			s.deny(x, refusal)
 			return

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/blake3"
 	"golang.org/x/crypto/argon2"
@@ -27,16 +28,32 @@ const (
 	argonPassesMax    = 64
 )
 
-// secrets implements metadata.Secrets. Hashing takes 19 MiB each, so only a few run at once; the others wait.
-type secrets struct {
-	slots chan struct{}
-	dummy func() string
+// cost is what computing one hash takes.
+type cost struct {
+	memoryKiB uint32
+	passes    uint32
 }
 
-func newSecrets() *secrets {
-	s := &secrets{slots: make(chan struct{}, max(runtime.GOMAXPROCS(0), 2))}
+// signInsMax bounds the sign-ins that wait for their password to be hashed. Beyond it they are answered 58, which
+// clients repeat for 30 s: about what the last in the queue may wait on a small machine.
+const signInsMax = 512
+
+// secrets implements metadata.Secrets. Hashing takes 19 MiB each, so only as many run at once as there are
+// processors; the others wait. One connection waits at most once, and sign-ins are bounded by signInsMax.
+type secrets struct {
+	cost    cost
+	slots   chan struct{}
+	waiting atomic.Int64 // sign-ins that run or wait
+	dummy   func() string
+	metrics *metrics
+}
+
+func newSecrets(m *metrics) *secrets {
+	s := &secrets{
+		cost: cost{argonMemoryKiB, argonPasses}, slots: make(chan struct{}, max(runtime.GOMAXPROCS(0), 2)), metrics: m,
+	}
 	s.dummy = sync.OnceValue(func() string {
-		hash, err := HashPassword([]byte("no such user"))
+		hash, err := hashPassword([]byte("no such user"), s.cost)
 		if err != nil {
 			return ""
 		}
@@ -45,32 +62,60 @@ func newSecrets() *secrets {
 	return s
 }
 
+// enter waits for a slot; leave gives it back.
+func (s *secrets) enter() {
+	s.metrics.hashing.Add(1)
+	s.slots <- struct{}{}
+}
+
+func (s *secrets) leave() {
+	<-s.slots
+	s.metrics.hashing.Add(-1)
+}
+
 // HashPassword returns the Argon2id hash of a password in PHC form, with a random salt.
 func HashPassword(password []byte) (string, error) {
+	return hashPassword(password, cost{argonMemoryKiB, argonPasses})
+}
+
+func hashPassword(password []byte, c cost) (string, error) {
 	salt := make([]byte, argonSaltBytes)
 	if _, err := rand.Read(salt); err != nil {
 		return "", fmt.Errorf("password salt: %w", err)
 	}
-	key := argon2.IDKey(password, salt, argonPasses, argonMemoryKiB, argonLanes, argonKeyBytes)
+	key := argon2.IDKey(password, salt, c.passes, c.memoryKiB, argonLanes, argonKeyBytes)
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemoryKiB, argonPasses, argonLanes,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.memoryKiB, c.passes, argonLanes,
 		b64.EncodeToString(salt), b64.EncodeToString(key)), nil
 }
 
+// HashPassword implements metadata.Secrets.
 func (s *secrets) HashPassword(password []byte) (string, error) {
-	s.slots <- struct{}{}
-	defer func() { <-s.slots }()
-	return HashPassword(password)
+	s.enter()
+	defer s.leave()
+	return hashPassword(password, s.cost)
 }
 
-var errHashForm = errors.New("password hash of unknown form")
+var (
+	errHashForm    = errors.New("password hash of unknown form")
+	errManySignIns = errors.New("too many sign-ins wait")
+)
 
-// VerifyPassword takes as long for a wrong password as for a right one.
+// VerifyPassword implements metadata.Secrets. It takes as long for a wrong password as for a right one.
 func (s *secrets) VerifyPassword(hash string, password []byte) bool {
-	s.slots <- struct{}{}
-	defer func() { <-s.slots }()
+	s.enter()
+	defer s.leave()
 	ok, err := verify(hash, password)
 	return err == nil && ok
+}
+
+// verifySignIn is VerifyPassword for a sign-in, which is turned away when too many wait.
+func (s *secrets) verifySignIn(hash string, password []byte) (bool, error) {
+	defer s.waiting.Add(-1)
+	if s.waiting.Add(1) > signInsMax {
+		return false, errManySignIns
+	}
+	return s.VerifyPassword(hash, password), nil
 }
 
 func verify(hash string, password []byte) (bool, error) {
@@ -103,6 +148,7 @@ func verify(hash string, password []byte) (bool, error) {
 // tokenBytes is how much randomness a token carries.
 const tokenBytes = 50
 
+// NewToken implements metadata.Secrets.
 func (s *secrets) NewToken() (text, hash string, err error) {
 	raw := make([]byte, tokenBytes)
 	if _, err := rand.Read(raw); err != nil {

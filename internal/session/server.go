@@ -13,21 +13,25 @@ import (
 	"github.com/galgolog/galgo/internal/transport"
 )
 
-// Options are what a Server needs.
+// heartbeatDefault is the interval of liveness that counts where none is configured.
+const heartbeatDefault = 30 * time.Second
+
+// Options are what a Server needs. Node and Log must be set.
 type Options struct {
 	Node *node.Node
 	Log  *slog.Logger
 	// TokensMax is the number of personal access tokens that a user may have.
 	TokensMax int
-	// Heartbeat is the interval of liveness; 0 keeps members whatever they do.
+	// Heartbeat is the interval of liveness: a group member that is silent for 1.2 of it is evicted. 0 keeps
+	// members whatever they do; clients whose connection closed are then logged out as with the default of 30 s.
 	Heartbeat time.Duration
 	// TokenCleaner is how often expired tokens are removed; 0 leaves them.
 	TokenCleaner time.Duration
-	// MaxFrameBytes bounds a poll reply.
+	// MaxFrameBytes bounds the replies to polls and to command 11; 0 means 64 MiB.
 	MaxFrameBytes int
-	// Roster answers command 12, with the port that Bound was told.
+	// Roster answers command 12, with the port that Bound was told. Nil: a node that names no address.
 	Roster func(tcp uint16) command.ClusterMetadata
-	// Archive collects one section of a diagnostic archive; nil: none is offered.
+	// Archive collects one section of a diagnostic archive; nil: every section is left out.
 	Archive func(section byte) (name string, content []byte, err error)
 	// DataPath is where the data directory is, for its free space in statistics.
 	DataPath string
@@ -44,12 +48,15 @@ type Server struct {
 	nextID  atomic.Uint64
 	archive sync.Mutex
 	usage   usageProbe
+	rounds  roundRobin
+	metrics metrics
 
-	mu       sync.Mutex
-	conns    map[*session]struct{}
-	bound    map[protocol.Uint128]*session // by client id
-	leaving  map[protocol.Uint128]departure
-	balanced sync.Map // topicKey -> *atomic.Uint32
+	// mu guards what follows, for a few lines at a time. It may be taken under the ownership of a shard, so
+	// nothing that waits for a shard may be called under it.
+	mu      sync.Mutex
+	conns   map[*session]struct{}          // as many as the doors let in
+	bound   map[protocol.Uint128]*session  // by client id; no more than conns
+	leaving map[protocol.Uint128]departure // no more than the client table holds
 }
 
 // departure is a client whose connection closed without a logout.
@@ -58,19 +65,24 @@ type departure struct {
 	due     time.Time
 }
 
-type topicKey struct{ stream, topic uint32 }
-
 // New returns a server of sessions.
 func New(o Options) (*Server, error) {
+	if o.MaxFrameBytes <= 0 {
+		o.MaxFrameBytes = protocol.MaxFrameSizeDefault
+	}
+	if o.Roster == nil {
+		o.Roster = func(tcp uint16) command.ClusterMetadata {
+			return command.ClusterMetadata{Name: "single-node", Nodes: []command.ClusterNode{{Name: "iggy-node", TCP: tcp}}}
+		}
+	}
 	s := &Server{
-		o: o, secrets: newSecrets(), started: time.Now(), stop: make(chan struct{}),
+		o: o, started: time.Now(), stop: make(chan struct{}),
 		conns: map[*session]struct{}{}, bound: map[protocol.Uint128]*session{}, leaving: map[protocol.Uint128]departure{},
 	}
+	s.secrets = newSecrets(&s.metrics)
 	o.Node.Observe(s)
 	s.adoptRestored()
-	if o.Heartbeat > 0 {
-		s.done.Go(s.watch)
-	}
+	s.done.Go(s.watch)
 	if o.TokenCleaner > 0 {
 		s.done.Go(s.watchTokens)
 	}
@@ -98,17 +110,35 @@ func (s *Server) Close() {
 	s.done.Wait()
 }
 
-// bind makes ss the connection of a client id. An older connection of that id falls back to not signed in.
-func (s *Server) bind(client protocol.Uint128, ss *session, b *binding) {
+// bind makes ss the connection of a client id. An older connection of that id falls back to not signed in. When
+// the session was ended or replaced while its answer was on the way, it is ss that falls back.
+func (s *Server) bind(ss *session, b *binding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.bound[client]; old != nil && old != ss {
-		old.fall(protocol.EvictNoSession, false)
+	if gone, newer := s.leaving[b.client]; newer && gone.session > b.session {
+		return
 	}
-	s.bound[client] = ss
-	delete(s.leaving, client)
-	ss.binding.Store(b)
-	ss.evict.Store(0)
+	if old := s.bound[b.client]; old != nil && old != ss {
+		if other := old.binding.Load(); other != nil && other.session > b.session {
+			return
+		}
+		old.fall(0)
+	}
+	delete(s.leaving, b.client)
+	// What ends a session is in the view before SessionsEnded is told, so one of the two sees it.
+	u := s.o.Node.View().UserByID(b.user)
+	switch {
+	case u == nil, u.SessionsRevision > b.session && u.Status == metadata.UserActive:
+		delete(s.bound, b.client)
+		ss.fall(protocol.EvictNoSession)
+	case u.SessionsRevision > b.session:
+		delete(s.bound, b.client)
+		ss.fall(protocol.EvictUserInactive)
+	default:
+		s.bound[b.client] = ss
+		ss.evict.Store(0)
+		ss.binding.Store(b)
+	}
 }
 
 // unbind takes ss out of the clients, if it still is the connection of that id.
@@ -119,6 +149,7 @@ func (s *Server) unbind(client protocol.Uint128, ss *session) bool {
 		return false
 	}
 	delete(s.bound, client)
+	ss.fall(0)
 	return true
 }
 
@@ -134,9 +165,15 @@ func (s *Server) SessionsEnded(ended []metadata.EndedSession) {
 		if ss == nil || e.Reason == 0 {
 			continue
 		}
-		if b := ss.binding.Load(); b != nil && b.session == e.Session {
-			ss.fall(e.Reason, !e.Rebound)
-			delete(s.bound, e.Client)
+		b := ss.binding.Load()
+		if b == nil || b.session != e.Session {
+			continue
+		}
+		delete(s.bound, e.Client)
+		if e.Rebound {
+			ss.fall(0)
+		} else {
+			ss.fall(e.Reason)
 		}
 	}
 }
@@ -148,58 +185,4 @@ func (s *Server) each(f func(*session)) {
 	for ss := range s.conns {
 		f(ss)
 	}
-}
-
-// PartitionStats implements metadata.PartitionStats.
-func (s *Server) PartitionStats(stream, topic, partition uint32) metadata.Stats {
-	id, err := protocol.PartitionGroup(stream, topic, partition)
-	if err != nil {
-		return metadata.Stats{}
-	}
-	st := s.o.Node.View().StreamByID(stream)
-	if st == nil || st.TopicByID(topic) == nil {
-		return metadata.Stats{}
-	}
-	p, ok := st.TopicByID(topic).Partition(partition)
-	if !ok {
-		return metadata.Stats{}
-	}
-	n := s.o.Node.PartitionStats(id, p.CreatedRevision, p.PurgeGeneration)
-	return metadata.Stats{
-		SegmentsCount: n.Segments, CurrentOffset: n.CurrentOffset, SizeBytes: n.SizeBytes, MessagesCount: n.Messages,
-	}
-}
-
-// InFlight implements metadata.Partitions.
-func (s *Server) InFlight(group metadata.GroupRef) []uint32 {
-	view := s.o.Node.View()
-	st := view.StreamByID(group.Stream)
-	if st == nil || st.TopicByID(group.Topic) == nil {
-		return nil
-	}
-	t := st.TopicByID(group.Topic)
-	var busy []uint32
-	for i := range t.PartitionsCount() {
-		p, _ := t.Partition(i)
-		id, err := protocol.PartitionGroup(group.Stream, group.Topic, i)
-		if err == nil && s.o.Node.PendingHandOver(id, p.CreatedRevision, group.Group) {
-			busy = append(busy, i)
-		}
-	}
-	return busy
-}
-
-// SealedUpTo implements metadata.Partitions.
-func (s *Server) SealedUpTo(stream, topic, partition, count uint32) (uint64, protocol.Code) {
-	id, err := protocol.PartitionGroup(stream, topic, partition)
-	if err != nil {
-		return 0, protocol.CodePartitionNotFound
-	}
-	st := s.o.Node.View().StreamByID(stream)
-	if st == nil || st.TopicByID(topic) == nil {
-		return 0, protocol.Success
-	}
-	p, _ := st.TopicByID(topic).Partition(partition)
-	upTo, _, code := s.o.Node.ResolveSegments(id, p.CreatedRevision, count)
-	return upTo, code
 }

@@ -3,11 +3,11 @@ package session
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
-	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/transport"
 )
 
@@ -23,40 +23,28 @@ type session struct {
 	server *Server
 	conn   *transport.Conn
 
-	binding atomic.Pointer[binding] // nil before sign-in; taken away by others when the session ends
-	evict   atomic.Uint32           // reason that answers the next request, 0 for none
+	binding atomic.Pointer[binding] // nil before sign-in; written under Server.mu only
+	evict   atomic.Uint32           // reason that answers the next request, 0 for none; set under Server.mu
 
-	batch node.Batch
-	open  sync.WaitGroup // requests that shards have not answered
-	poll  node.PollResult
-	out   []byte // scratch for small answers
+	// answered is the newest metadata operation that this session was answered at. What it asks for next is
+	// looked at with a view that holds it.
+	answered uint64
 
-	// The large send whose body is arriving.
-	arriving struct {
-		x        *transport.Exchange
-		verifier batch.Verifier
-		head     command.SendMessages
-		fed      int
-		code     protocol.Code
-		state    arrival
-	}
+	batch    node.Batch
+	open     sync.WaitGroup // requests that shards have not answered
+	poll     node.PollResult
+	out      []byte // scratch for small answers
+	arriving arriving
 }
 
-type arrival uint8
-
-const (
-	unseen   arrival = iota // nothing looked at
-	verified                // the verifier runs or has run
-	other                   // not a send
-)
-
-// fall ends the session of a connection from outside. With owed set the eviction answers the next request,
-// whatever it is.
-func (s *session) fall(reason protocol.EvictionReason, owed bool) {
-	s.binding.Store(nil)
-	if owed {
+// fall ends the session of a connection from outside. With a reason an eviction answers the next request,
+// whatever it is. The caller holds Server.mu.
+func (s *session) fall(reason protocol.EvictionReason) {
+	// In this order: whoever finds no binding must find the reason.
+	if reason != 0 {
 		s.evict.Store(uint32(reason))
 	}
+	s.binding.Store(nil)
 }
 
 // ReadEnd implements transport.Handler.
@@ -80,37 +68,38 @@ func (s *session) Closed() {
 	delete(s.server.conns, s)
 	s.server.mu.Unlock()
 	if b := s.binding.Load(); b != nil && s.server.unbind(b.client, s) {
-		s.binding.Store(nil)
 		s.server.depart(b)
 	}
 }
 
 // Frame implements transport.Handler.
 func (s *session) Frame(x *transport.Exchange) {
+	s.frameOf(x)
+	s.arriving.x = nil // its memory may come again with another frame
+}
+
+func (s *session) frameOf(x *transport.Exchange) {
 	h := &x.Header
 	if code := h.Check(); code != protocol.Success {
-		s.settle()
 		s.deny(x, code)
 		return
 	}
 	if code := h.CheckBody(x.Body.Bytes); code != protocol.Success {
-		s.settle()
 		s.deny(x, code)
 		return
 	}
-	if reason := protocol.EvictionReason(s.evict.Swap(0)); reason != 0 {
-		s.settle()
-		s.sendEviction(x, reason)
-		return
-	}
 	b := s.binding.Load()
-	op := h.Operation()
-	switch {
+	if b == nil {
+		if reason := protocol.EvictionReason(s.evict.Swap(0)); reason != 0 {
+			s.sendEviction(x, reason)
+			return
+		}
+	}
+	switch op := h.Operation(); {
 	case op == protocol.OpRegister:
 		s.settle()
 		s.register(x, b)
 	case b == nil:
-		s.settle()
 		s.anonymous(x)
 	case op.IsPartition():
 		s.partition(x, b)
@@ -132,20 +121,42 @@ func (s *session) serve(x *transport.Exchange, b *binding) {
 	}
 }
 
+// viewWait is how long a request waits for this node to apply what the session was answered at, and viewPoll
+// how often it looks. On the node that answered nothing ever waits: views are published before replies leave.
+const (
+	viewWait = 3 * time.Second
+	viewPoll = time.Millisecond
+)
+
+// view returns the metadata as applied, once it holds the operation that this session was answered at; false
+// when that takes too long.
+func (s *session) view() (*metadata.View, bool) {
+	v := s.server.o.Node.View()
+	if v.Revision >= s.answered {
+		return v, true
+	}
+	for until := time.Now().Add(viewWait); time.Now().Before(until); time.Sleep(viewPoll) {
+		if v = s.server.o.Node.View(); v.Revision >= s.answered {
+			return v, true
+		}
+	}
+	return v, false
+}
+
 // anonymous handles a request on a connection that has not signed in: ping is served, a logout is done
 // already, everything else has no session.
 func (s *session) anonymous(x *transport.Exchange) {
-	switch op := x.Header.Operation(); {
+	h := &x.Header
+	switch op := h.Operation(); {
 	case op == protocol.OpLogout:
-		x.Reply.SetEcho(&x.Header, s.conn.ID(), 0, 0, protocol.Success)
+		x.Reply.SetEcho(h, h.Client(), h.Session(), 0, protocol.Success)
 		x.Done()
 	case op != protocol.OpNonReplicated:
 		s.sendEviction(x, protocol.EvictNoSession)
 	default:
-		switch code := protocol.CommandCode(x.Header.CommandCode()); code {
+		switch code := protocol.CommandCode(h.CommandCode()); code {
 		case protocol.CmdPing:
-			x.Reply.SetEcho(&x.Header, x.Header.Client(), x.Header.Session(), s.server.o.Node.MetadataCommit(), protocol.Success)
-			x.Done()
+			s.answer(x, nil)
 		case protocol.CmdUserLogin, protocol.CmdPersonalAccessTokenLogin:
 			s.sendEviction(x, protocol.EvictMalformedLogin)
 		default:
@@ -154,17 +165,18 @@ func (s *session) anonymous(x *transport.Exchange) {
 	}
 }
 
-// deny answers before any group was asked.
+// deny answers before any group was asked. A connection that is not signed in learns no commit point.
 func (s *session) deny(x *transport.Exchange, code protocol.Code) {
+	s.server.metrics.denials.Inc()
 	h := &x.Header
-	b := s.binding.Load()
+	commit := s.server.o.Node.MetadataCommit()
 	switch {
-	case b == nil:
+	case s.binding.Load() == nil:
 		x.Reply.SetEcho(h, s.conn.ID(), 0, 0, code)
 	case h.Operation() == protocol.OpNonReplicated:
-		x.Reply.SetEcho(h, h.Client(), h.Session(), s.server.o.Node.MetadataCommit(), code)
+		x.Reply.SetEcho(h, h.Client(), h.Session(), commit, code)
 	default:
-		x.Reply.SetEcho(h, s.conn.ID(), 0, s.server.o.Node.MetadataCommit(), code)
+		x.Reply.SetEcho(h, s.conn.ID(), 0, commit, code)
 	}
 	x.Done()
 }
@@ -172,7 +184,11 @@ func (s *session) deny(x *transport.Exchange, code protocol.Code) {
 // frame answers with a result section that was not committed.
 func (s *session) frame(x *transport.Exchange, code protocol.Code) {
 	commit := s.server.o.Node.MetadataCommit()
-	x.Reply.SetEcho(&x.Header, x.Header.Client(), commit, commit, protocol.Success)
+	client := x.Header.Client()
+	if b := s.binding.Load(); b != nil {
+		client = b.client
+	}
+	x.Reply.SetEcho(&x.Header, client, commit, commit, protocol.Success)
 	s.out = protocol.AppendResult(s.out[:0], code)
 	x.SetBody(s.out)
 	x.Done()
@@ -186,12 +202,10 @@ func (s *session) answer(x *transport.Exchange, body []byte) {
 }
 
 func (s *session) sendEviction(x *transport.Exchange, reason protocol.EvictionReason) {
-	client := x.Header.Client()
-	if client.IsZero() {
-		client = s.conn.ID()
-	}
+	s.server.metrics.evictions.Inc()
 	var e protocol.EvictionHeader
-	e.Set(client, reason)
+	e.Set(x.Header.Client(), reason) // never zero: the header was checked
 	copy(x.Reply[:], e[:])
+	x.SetBody(nil)
 	x.Done()
 }

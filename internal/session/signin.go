@@ -11,66 +11,87 @@ import (
 )
 
 // register signs a client in: version gate, credentials against the applied state, then a committed Register
-// that mints the fence.
+// that mints the fence. Whatever fails before the commit leaves the session that is bound already as it was.
 func (s *session) register(x *transport.Exchange, bound *binding) {
 	body := x.Body.Bytes
 	prefix, err := command.DecodeLoginPrefix(body)
 	if err != nil {
-		s.sendEviction(x, protocol.EvictMalformedLogin)
+		s.refuseSignIn(x, protocol.EvictMalformedLogin)
 		return
 	}
 	if !protocol.AcceptsVersion(prefix.Version) {
-		s.sendEviction(x, protocol.EvictIncompatibleProtocol)
+		s.refuseSignIn(x, protocol.EvictIncompatibleProtocol)
 		return
 	}
 	view := s.server.o.Node.View()
-	user, reason := s.server.credentials(view, body)
-	if reason != 0 {
-		s.sendEviction(x, reason)
-		return
-	}
-	if bound != nil && bound.user == user {
+	user, reason, err := s.server.credentials(view, body)
+	switch {
+	case err != nil:
+		s.server.metrics.signInsCrowded.Inc()
+		s.frame(x, protocol.CodeTransientNotAccepted)
+	case reason != 0:
+		s.refuseSignIn(x, reason)
+	case bound != nil && bound.user == user:
 		s.registered(x, bound)
-		return
-	}
-	if bound != nil {
-		s.endOwn(x, bound)
-	}
-	s.commitRegister(x, user, view.Revision)
-}
-
-// credentials resolves a sign-in body to a user, or to the reason of an eviction. Unknown users cost the same
-// as known ones.
-func (s *Server) credentials(view *metadata.View, body []byte) (user uint32, reason protocol.EvictionReason) {
-	login, err := command.DecodeLogin(body)
-	refused := false
-	if err == nil {
-		if u := s.checkPassword(view, login); u != nil {
-			return u.ID, 0
+	default:
+		if bound != nil {
+			s.endOwn(x, bound)
 		}
-		refused = true
+		s.commitRegister(x, user, view.Revision)
 	}
-	if token, err := command.DecodeLoginToken(body); err == nil {
-		return checkToken(view, token.Token)
-	}
-	if refused {
-		return 0, protocol.EvictInvalidCredentials
-	}
-	return 0, protocol.EvictMalformedLogin
 }
 
-func (s *Server) checkPassword(view *metadata.View, l command.Login) *metadata.User {
+func (s *session) refuseSignIn(x *transport.Exchange, reason protocol.EvictionReason) {
+	s.server.metrics.signInsRefused.Inc()
+	s.sendEviction(x, reason)
+}
+
+// credentials resolves a sign-in body to a user, or to the reason of an eviction. The form with a password is
+// tried first. The error says that too many sign-ins wait.
+func (s *Server) credentials(view *metadata.View, body []byte) (user uint32, reason protocol.EvictionReason, err error) {
+	login, loginErr := command.DecodeLogin(body)
+	if loginErr == nil {
+		u, err := s.checkPassword(view, login)
+		if u != nil || err != nil {
+			return idOf(u), 0, err
+		}
+	}
+	token, tokenErr := command.DecodeLoginToken(body)
+	switch {
+	case tokenErr == nil:
+		user, reason = checkToken(view, token.Token)
+		return user, reason, nil
+	case loginErr == nil:
+		return 0, protocol.EvictInvalidCredentials, nil
+	}
+	return 0, protocol.EvictMalformedLogin, nil
+}
+
+func idOf(u *metadata.User) uint32 {
+	if u == nil {
+		return 0
+	}
+	return u.ID
+}
+
+// checkPassword returns the user, or nil for wrong credentials. What could be right costs one hash whoever is
+// named, so that the time does not tell whether a user exists or is active. Lengths that cannot be right cost
+// nothing: their sender knows them.
+func (s *Server) checkPassword(view *metadata.View, l command.Login) (*metadata.User, error) {
+	if len(l.Username) < metadata.UsernameMin || len(l.Username) > metadata.UsernameMax ||
+		len(l.Password) < metadata.PasswordMin || len(l.Password) > metadata.PasswordMax {
+		return nil, nil
+	}
 	u := view.UserByName(string(l.Username))
 	hash := s.secrets.dummy()
 	if u != nil {
 		hash = u.PasswordHash
 	}
-	fits := len(l.Password) >= metadata.PasswordMin && len(l.Password) <= metadata.PasswordMax
-	ok := s.secrets.VerifyPassword(hash, l.Password)
-	if !ok || !fits || u == nil || u.Status != metadata.UserActive {
-		return nil
+	ok, err := s.secrets.verifySignIn(hash, l.Password)
+	if err != nil || !ok || u == nil || u.Status != metadata.UserActive {
+		return nil, err
 	}
-	return u
+	return u, nil
 }
 
 func checkToken(view *metadata.View, text []byte) (uint32, protocol.EvictionReason) {
@@ -96,16 +117,18 @@ func (s *session) commitRegister(x *transport.Exchange, user uint32, verifiedAt 
 	s.call(p)
 	switch {
 	case p.outcome.Verdict == vsr.Evicted:
-		s.sendEviction(x, p.outcome.Evict)
+		s.refuseSignIn(x, p.outcome.Evict)
 	case p.outcome.Verdict != vsr.Accepted:
 		s.frame(x, p.outcome.Code)
-	case p.code == protocol.CodeUnauthenticated:
-		s.sendEviction(x, protocol.EvictSessionError)
+	case p.code == protocol.CodeUnauthenticated: // another user took the id meanwhile
+		s.refuseSignIn(x, protocol.EvictSessionError)
 	case p.code != protocol.Success:
 		s.frame(x, p.code)
 	default:
 		b := &binding{client: client, session: p.op, user: user}
-		s.server.bind(client, s, b)
+		s.server.metrics.signIns.Inc()
+		s.answered = p.op
+		s.server.bind(s, b)
 		s.registered(x, b)
 	}
 }
@@ -122,21 +145,26 @@ func (s *session) registered(x *transport.Exchange, b *binding) {
 	x.Done()
 }
 
-// call hands a metadata operation over and waits for its answer.
-func (s *session) call(p *pending) {
-	s.open.Add(1)
-	s.batch.Add(s.server.o.Node, &p.work)
-	s.settle()
-}
-
 // endOwn logs the session of this connection out before another user signs in on it.
 func (s *session) endOwn(x *transport.Exchange, b *binding) {
-	s.server.unbind(b.client, s)
-	s.binding.Store(nil)
+	if !s.server.unbind(b.client, s) {
+		return // ended by somebody else meanwhile
+	}
 	p := s.pendingOf(x)
-	p.work = logoutWork(b.client, b.session, ^uint64(0))
+	p.work = logoutWork(b.client, b.session, requestNumberMax)
 	p.work.Request.Waiter = p
 	s.call(p)
+	if isTransient(p.outcome) {
+		s.server.leave(b, time.Now())
+	}
+}
+
+// requestNumberMax is the request number of a Logout that the server makes: above every one of the client.
+const requestNumberMax = ^uint64(0)
+
+// isTransient tells that an operation was not committed and may be tried again.
+func isTransient(o vsr.Outcome) bool {
+	return o.Verdict == vsr.Framed || o.Verdict == vsr.Denied || o.Verdict == vsr.Full
 }
 
 // logout ends the session; the connection stays.
@@ -146,14 +174,18 @@ func (s *session) logout(x *transport.Exchange, b *binding) {
 	p.work.Request.RequestChecksum = x.Header.RequestChecksum()
 	p.work.Request.Waiter = p
 	s.call(p)
-	switch {
-	case p.outcome.Verdict == vsr.Evicted, p.outcome.Verdict == vsr.Accepted, p.outcome.Verdict == vsr.Replayed:
-		s.server.unbind(b.client, s)
-		s.binding.Store(nil)
-		s.evict.Store(0)
-		x.Reply.SetEcho(&x.Header, b.client, b.session, max(p.op, s.server.o.Node.MetadataCommit()), protocol.Success)
+	switch p.outcome.Verdict {
+	case vsr.Accepted, vsr.Evicted:
+		s.lose()
+		commit := p.op
+		if commit == 0 { // gone before
+			commit = s.server.o.Node.MetadataCommit()
+		}
+		x.Reply.SetEcho(&x.Header, b.client, b.session, commit, protocol.Success)
 		x.SetBody(nil)
 		x.Done()
+	case vsr.Replayed: // a number that another operation has used
+		s.deny(x, protocol.CodeInvalidCommand)
 	default:
 		s.deny(x, p.outcome.Code)
 	}

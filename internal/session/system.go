@@ -84,6 +84,9 @@ func (s *Server) makeArchive(req command.Snapshot) ([]byte, protocol.Code) {
 		method = zip.Store
 	}
 	for _, sec := range sections {
+		if s.o.Archive == nil {
+			break
+		}
 		name, content, err := s.o.Archive(sec)
 		if err != nil {
 			s.o.Log.Warn("archive section left out", "section", sec, "error", err)

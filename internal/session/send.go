@@ -1,0 +1,139 @@
+package session
+
+import (
+	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/metadata"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/protocol/command"
+	"github.com/galgolog/galgo/internal/transport"
+	"github.com/galgolog/galgo/internal/vsr"
+)
+
+// arriving is the large body that is being received: a batch is verified while it arrives.
+type arriving struct {
+	x        *transport.Exchange // nil when none is
+	verifier batch.Verifier
+	fed      int // bytes of the body that the verifier has seen or that are not for it
+	state    arrival
+}
+
+type arrival uint8
+
+const (
+	headMissing arrival = iota // what stands in front of the batch is not complete
+	verifying                  // the verifier is fed
+	unverified                 // nothing to verify, or not before the whole body is there
+)
+
+// Body implements transport.Handler.
+func (s *session) Body(x *transport.Exchange, have int) {
+	a := &s.arriving
+	if a.x != x {
+		a.x, a.fed, a.state = x, 0, headMissing
+		if x.Header.Operation() != protocol.OpSendMessages || s.binding.Load() == nil {
+			a.state = unverified
+		}
+	}
+	if a.state == headMissing {
+		head, err := command.DecodeSendMessages(x.Body.Bytes[:have])
+		switch {
+		case err == nil:
+			a.state, a.fed = verifying, head.BatchAt
+			a.verifier.Reset(x.BodyLen()-head.BatchAt, head.MessagesCount)
+		case have >= 4+command.SendMetadataMax:
+			a.state = unverified
+		}
+	}
+	if a.state == verifying && have > a.fed {
+		a.verifier.Write(x.Body.Bytes[a.fed:have])
+		a.fed = have
+	}
+}
+
+// verifySend checks layout and checksums of a batch: what ran while it arrived is finished, anything else is
+// done now.
+func (s *session) verifySend(x *transport.Exchange, head *command.SendMessages) protocol.Code {
+	if a := &s.arriving; a.x == x && a.state == verifying && a.fed == len(x.Body.Bytes) {
+		return a.verifier.Close()
+	}
+	record := x.Body.Bytes[head.BatchAt:]
+	if len(record) < batch.HeaderSize {
+		return protocol.CodeInvalidCommand
+	}
+	return batch.Verify(record, head.MessagesCount)
+}
+
+// partition gathers a send or an offset write for the shard of its partition.
+func (s *session) partition(x *transport.Exchange, b *binding) {
+	view, current := s.view()
+	code := protocol.CodeTransientNotAccepted
+	p := s.pendingOf(x)
+	switch {
+	case !current:
+	case x.Header.Operation() == protocol.OpSendMessages:
+		code = s.prepareSend(p, b, view)
+	default:
+		code = s.prepareOffset(p, b, view)
+	}
+	if code != protocol.Success {
+		s.deny(x, code)
+		return
+	}
+	s.open.Add(1)
+	s.batch.Add(s.server.o.Node, &p.work)
+}
+
+// prepareSend finds the partition of a batch, asks for permission and verifies it: nobody makes the server hash
+// what it would not store. The partitioning is resolved last but for the hashing, so that a refused batch does
+// not move the round.
+func (s *session) prepareSend(p *pending, b *binding, view *metadata.View) protocol.Code {
+	x := p.x
+	head, err := command.DecodeSendMessages(x.Body.Bytes)
+	if err != nil {
+		return protocol.CodeInvalidCommand
+	}
+	st, t, code := view.Topic(head.TopicRef)
+	if code != protocol.Success {
+		return code
+	}
+	count := t.PartitionsCount()
+	if count == 0 || head.Partitioning.Kind == protocol.PartitionByID && head.Partitioning.ID >= count {
+		return protocol.CodePartitionNotFound
+	}
+	if !view.Allowed(b.user, protocol.CmdMessageSend, metadata.Target{Stream: st.ID, Topic: t.ID}) {
+		return protocol.CodeUnauthorized
+	}
+	if code := s.verifySend(x, &head); code != protocol.Success {
+		return code
+	}
+	var id uint32
+	switch head.Partitioning.Kind {
+	case protocol.PartitionByID:
+		id = head.Partitioning.ID
+	case protocol.PartitionByKey:
+		id = protocol.Hash32(head.Partitioning.Key) % count
+	default:
+		id = s.server.rounds.take(st.ID, t.ID, count)
+	}
+	part, _ := t.Partition(id)
+	group, err := protocol.PartitionGroup(st.ID, t.ID, id)
+	if err != nil {
+		return protocol.CodePartitionNotFound
+	}
+	body := x.TakeBody()
+	body.Bytes = body.Bytes[head.BatchAt:]
+	p.work.Group, p.work.Revision, p.work.Messages = group, part.CreatedRevision, head.MessagesCount
+	p.work.Request = vsr.Request{
+		Client: b.client, Session: b.session, Request: numbered(&x.Header), RequestChecksum: x.Header.RequestChecksum(),
+		Operation: protocol.OpSendMessages, UserID: b.user, Body: body, Waiter: p,
+	}
+	return protocol.Success
+}
+
+// numbered is the request number that the log may look at: only clients that say so number their requests.
+func numbered(h *protocol.RequestHeader) uint64 {
+	if h.Numbered() {
+		return h.Request()
+	}
+	return 0
+}
