@@ -45,6 +45,7 @@ type group struct {
 	isTouched bool
 	isTimed   bool
 	tailNoted int64
+	rate      mintRate
 	lastUsed  uint64 // tick
 	scratch   vsr.Reply
 }
@@ -54,6 +55,9 @@ type purgeRequest struct {
 	generation, op uint64
 	barrier        uint64 // op of the newest barrier put into the log, 0 for none
 }
+
+// mintRate is where minting was at the last tick that looked.
+type mintRate struct{ tick, frontier uint64 }
 
 // workQueue is a list of requests in arrival order.
 type workQueue struct {
@@ -250,11 +254,29 @@ func (g *group) propose() bool {
 			g.shard.answered(w.Request.Waiter, &g.scratch)
 		}
 	}
-	if g.part.WantsExtension() {
+	if g.part.WantsExtension() || g.rushing() {
 		g.block.wantClaim(g.part.ExtensionClaim())
 	}
 	return progress
 }
+
+// claimAheadTicks is how long what is left of a reservation should last at the present rate.
+const claimAheadTicks = 50
+
+// rushing reports that the partition mints so fast that its reservation will be used up before an extension
+// that begins at the usual point is on the disk.
+func (g *group) rushing() bool {
+	if g.block.writing || g.shard.now.Ticks == g.rate.tick {
+		return false
+	}
+	frontier, ticks := g.part.MintFrontier(), g.shard.now.Ticks-g.rate.tick
+	minted := frontier - min(frontier, g.rate.frontier)
+	g.rate.tick, g.rate.frontier = g.shard.now.Ticks, frontier
+	return minted/ticks > rushingPerTick && minted/ticks*claimAheadTicks > g.part.ReservedLeft()
+}
+
+// rushingPerTick is the number of messages a tick below which nothing is done ahead of time.
+const rushingPerTick = 200
 
 func isSend(w *Work) bool { return w.Request.Operation == protocol.OpSendMessages }
 

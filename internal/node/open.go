@@ -207,13 +207,24 @@ func (g *group) replant(found []segment.Info) {
 	})
 }
 
+// soloDepth is the prepare depth of a group without peers: no view change has to describe what is in flight,
+// and one vectored write takes as much of a pass as it can.
+const soloDepth = 127
+
+func (n *Node) prepareDepth() int {
+	if n.replicas == 1 {
+		return soloDepth
+	}
+	return n.limits.PrepareDepth
+}
+
 // serve makes the replica and lets requests in.
 func (g *group) serve() {
 	n := g.shard.node
 	state, present := g.block.store.State()
 	replica, err := vsr.New(vsr.Config{
 		Group: g.id, Cluster: n.cluster, Replica: n.replicaID, Replicas: n.replicas, Revision: g.revision,
-		Incarnation: n.incarnation, Machine: g.part, PrepareDepth: n.limits.PrepareDepth,
+		Incarnation: n.incarnation, Machine: g.part, PrepareDepth: n.prepareDepth(),
 		Start: vsr.Start{
 			View: state.View, LogView: state.LogView, ViewDurable: present, Timestamp: g.part.NewestMicros(),
 		},

@@ -66,8 +66,12 @@ func (p *Partition) WantsExtension() bool {
 	if !p.solo() || !p.reserve.minted {
 		return false
 	}
-	left := p.reserve.reserved - min(p.reserve.reserved, p.MintFrontier())
-	return left < max(p.lease()/8, 1)
+	return p.ReservedLeft() < max(p.lease()/8, 1)
+}
+
+// ReservedLeft is the number of offsets below the durable reservation that are not minted yet.
+func (p *Partition) ReservedLeft() uint64 {
+	return p.reserve.reserved - min(p.reserve.reserved, p.MintFrontier())
 }
 
 // ExtensionClaim counts a lease from the next offset to mint, so that what a crash wastes is at most one.

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// writebackStep is how much finished log is handed to the device at a time, ahead of any sync, so that
-	// neither a sync nor the kernel's own limits ever meet much of it at once.
-	writebackStep = 8 << 20
 	// indexFlushStep bounds how much log the index file may lack, and with it what a restart walks.
 	indexFlushStep = 8 << 20
 )
@@ -31,8 +28,7 @@ type Writer struct {
 	idx   vfs.File
 	index *Index
 
-	writebackFrom int64 // owner of Append
-	scratch       []byte
+	scratch []byte
 
 	mu      sync.Mutex // guards what follows; held for a small write of the index file, never for a sync
 	size    int64      // bytes of log that count
@@ -85,7 +81,7 @@ func (w *Writer) create(opts CreateOptions) (err error) {
 // it. A log of another length is ErrLength. Where the index file misses entries, because an earlier writer
 // could not flush them, readers walk further; nothing else depends on it.
 func OpenWriter(fs vfs.FS, dir string, start uint64, size int64) (*Writer, error) {
-	w := &Writer{fs: fs, dir: dir, start: start, index: &Index{}, size: size, synced: size, writebackFrom: size}
+	w := &Writer{fs: fs, dir: dir, start: start, index: &Index{}, size: size, synced: size}
 	if err := w.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open segment %d: %w", start, err), w.closeFiles())
 	}
@@ -139,7 +135,6 @@ func (w *Writer) Append(records [][]byte, position int64, entries []IndexEntry) 
 		_ = w.flushIndexLocked()
 	}
 	w.mu.Unlock()
-	w.writeback(position + int64(n))
 	return nil
 }
 
@@ -162,22 +157,11 @@ func (w *Writer) rewind(position int64) error {
 	w.size = position
 	w.flushed = min(w.flushed, w.index.truncate(position))
 	w.behind = min(w.behind, position)
-	w.writebackFrom = min(w.writebackFrom, position)
 	w.epoch++
 	if position <= w.synced {
 		w.broken, w.synced = false, position
 	}
 	return nil
-}
-
-// writeback starts the transfer of finished steps to the device. It is a hint, so its error is dropped.
-func (w *Writer) writeback(end int64) {
-	if end-w.writebackFrom < writebackStep {
-		return
-	}
-	n := (end - w.writebackFrom) / writebackStep * writebackStep
-	_ = w.log.StartWriteback(w.writebackFrom, n)
-	w.writebackFrom += n
 }
 
 // flushIndexLocked writes the entries that the file lacks.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/galgolog/galgo/internal/buffer"
@@ -95,6 +96,7 @@ func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, err
 	if err := s.listen(pool, dir); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	debug.FreeOSMemory() // recovery and the first password hash leave tens of megabytes behind
 	return s, nil
 }
 
