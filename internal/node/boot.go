@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/galgolog/galgo/internal/metadata"
@@ -20,8 +21,11 @@ type MetadataOptions struct {
 	JournalSlots int
 	// ClientsTableMax is fixed by the first boot of a cluster; another value refuses to start.
 	ClientsTableMax int
-	// RootName and RootHash make the first user, at the first boot only.
-	RootName, RootHash string
+	// PrepareDepth is the number of metadata operations in flight, 0 for the default of 32.
+	PrepareDepth int
+	// Root gives the name and password hash of the first user. It is called when the log is empty, and only
+	// then.
+	Root func() (name, hash string, err error)
 	// JournalEpoch is random per boot.
 	JournalEpoch uint64
 }
@@ -48,9 +52,6 @@ func (e *MissingJournalError) Error() string {
 // the metadata group refuses.
 func Open(o Options) (*Node, error) {
 	n := newNode(o)
-	if n.limits.FreeSpaceMin == 0 {
-		n.limits.FreeSpaceMin = 64 << 20
-	}
 	if err := makeDirs(n.fs, n.layout.root, n.layout.metadataDir()); err != nil {
 		return nil, fmt.Errorf("metadata directory: %w", err)
 	}
@@ -94,14 +95,14 @@ func (n *Node) openMetadata(o MetadataOptions) error {
 	m := &metaGroup{shard: n.shards[0], journal: journal, store: store}
 	m.state = metadata.New()
 	n.meta, n.shards[0].meta = m, m
-	if err := m.replay(state, present, found.Headers); err != nil {
+	if err := m.replay(state, present, found.Headers, o.PrepareDepth); err != nil {
 		return err
 	}
 	return m.bootstrap(o)
 }
 
 // replay applies what the journal holds. On a solo node all of it is committed.
-func (m *metaGroup) replay(state superblock.State, present bool, headers []protocol.PrepareHeader) error {
+func (m *metaGroup) replay(state superblock.State, present bool, headers []protocol.PrepareHeader, depth int) error {
 	n := m.shard.node
 	start := vsr.Start{View: state.View, LogView: state.LogView, ViewDurable: present}
 	if len(headers) > 0 {
@@ -110,7 +111,7 @@ func (m *metaGroup) replay(state superblock.State, present bool, headers []proto
 	var err error
 	m.replica, err = vsr.New(vsr.Config{
 		Group: protocol.MetadataGroup, Cluster: n.cluster, Replica: n.replicaID, Replicas: n.replicas,
-		Incarnation: n.incarnation, Machine: m.state, Sessions: m.state, PrepareDepth: n.limits.PrepareDepth,
+		Incarnation: n.incarnation, Machine: m.state, Sessions: m.state, PrepareDepth: depth,
 		Start: start,
 	})
 	if err != nil {
@@ -141,7 +142,11 @@ func (m *metaGroup) bootstrap(o MetadataOptions) error {
 		}
 		return nil
 	}
-	body := metadata.Bootstrap{ClientsTableMax: uint32(o.ClientsTableMax), RootName: o.RootName, RootHash: o.RootHash}
+	name, hash, err := o.Root()
+	if err != nil {
+		return fmt.Errorf("root user: %w", err)
+	}
+	body := metadata.Bootstrap{ClientsTableMax: uint32(o.ClientsTableMax), RootName: name, RootHash: hash}
 	m.proposeInternal(protocol.OpBootstrap, body.Append(nil))
 	return nil
 }
@@ -246,9 +251,23 @@ func (n *Node) numbersIn(dir string) ([]uint32, error) {
 	for _, name := range names {
 		if v, ok := parseNumber(name); ok {
 			numbers = append(numbers, v)
+		} else if strings.Contains(name, deletedMark) {
+			n.removeLater(path.Join(dir, name))
 		}
 	}
 	return numbers, nil
+}
+
+// deletedMark is in the name of a directory whose partition was deleted.
+const deletedMark = ".deleted"
+
+// removeLater removes what a crash left of a deleted partition.
+func (n *Node) removeLater(dir string) {
+	n.exec.Submit(new(Lane), func() {
+		if err := n.fs.RemoveAll(dir); err != nil {
+			n.log.Warn("remove leftover of a deleted partition", "dir", dir, "error", err)
+		}
+	})
 }
 
 // evictPredecessor moves a directory aside that belongs to another incarnation of the same ids.
@@ -270,9 +289,9 @@ func (n *Node) removePartition(dir string, revision uint64) error {
 }
 
 // setAside renames a partition directory so that a successor can have its name, then removes it. A crash in
-// between leaves a directory that no boot reads, and that the next use of the name removes.
+// between leaves a directory that no boot reads, and that the next one removes.
 func (n *Node) setAside(dir string) error {
-	aside := dir + ".deleted"
+	aside := dir + deletedMark
 	if owner, known, err := segment.ReadIncarnation(n.fs, dir); err == nil && known {
 		aside = fmt.Sprintf("%s.%d", aside, owner)
 	}

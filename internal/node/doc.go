@@ -9,8 +9,8 @@
 // their connection's queue and flushed after release, what waits for the device is a task of the executor
 // whose completion comes back through the inbox.
 //
-// Blocking. An append to the page cache is a copy and belongs to the pass while appends take less than two
-// milliseconds; when one takes longer, those of that group become tasks until they recover.
+// Blocking. An append to the page cache is a copy and belongs to the pass; one that takes more than two
+// milliseconds is counted. Everything that waits for the device by design is a task.
 //
 // Readers do not enter shards. A poll takes the published view of its partition, serves itself from the tail
 // in memory or from the files, and starts again when the chain generation moved meanwhile.

@@ -37,7 +37,7 @@ func openRig(t testing.TB, dir string, change func(*Options)) *rig {
 		Root: dir, Shards: 2, Incarnation: protocol.Uint128From64(uint64(time.Now().UnixNano()) | 1),
 		Limits: Limits{Validate: true},
 		Metadata: MetadataOptions{
-			JournalSlots: 1024, ClientsTableMax: 64, RootName: "iggy", RootHash: "$hash", JournalEpoch: uint64(time.Now().UnixNano()) | 1,
+			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: uint64(time.Now().UnixNano()) | 1,
 		},
 		Fatal: func(code int, err error) { t.Errorf("fatal %d: %v", code, err) },
 	}

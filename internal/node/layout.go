@@ -1,23 +1,28 @@
 package node
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 )
 
 // layout names what is where below the data directory. Paths are built from numbers only.
-type layout struct{ root string }
+type layout struct{ root, streams, topics, partitions string }
+
+func newLayout(o *Options) layout {
+	return layout{o.Root, cmp.Or(o.StreamsDir, "streams"), cmp.Or(o.TopicsDir, "topics"), cmp.Or(o.PartitionsDir, "partitions")}
+}
 
 func (l layout) metadataDir() string { return path.Join(l.root, "metadata") }
 
-func (l layout) streamsDir() string { return path.Join(l.root, "streams") }
+func (l layout) streamsDir() string { return path.Join(l.root, l.streams) }
 
 func (l layout) topicsDir(stream uint32) string {
-	return path.Join(l.streamsDir(), number(stream), "topics")
+	return path.Join(l.streamsDir(), number(stream), l.topics)
 }
 
 func (l layout) partitionsDir(stream, topic uint32) string {
-	return path.Join(l.topicsDir(stream), number(topic), "partitions")
+	return path.Join(l.topicsDir(stream), number(topic), l.partitions)
 }
 
 // PartitionDir is the directory of a partition.

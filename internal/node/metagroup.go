@@ -131,8 +131,12 @@ func (m *metaGroup) writeJournal() {
 			m.releaseEntries(m.gathered)
 			m.gathered = m.gathered[:0]
 			m.replica.Done(m.shard.now, vsr.Appended{Op: first, Err: err})
+			if errors.Is(err, wal.ErrPoisoned) {
+				m.fail(err) // nothing can be written any more; a start recovers what is on the disk
+			}
 			return
 		}
+		m.shard.node.metrics.journalWrites.Inc()
 		m.replica.Done(m.shard.now, vsr.Appended{Op: last})
 	})
 }

@@ -22,8 +22,10 @@ type Options struct {
 	Executor Executor
 	Log      *slog.Logger
 	Pool     *buffer.Pool
-	// Root is the data directory.
-	Root string
+	// Root is the data directory. StreamsDir, TopicsDir and PartitionsDir name the levels below it; empty
+	// means streams, topics and partitions.
+	Root                                 string
+	StreamsDir, TopicsDir, PartitionsDir string
 	// Shards is the number of shards; 0 means one.
 	Shards int
 	// Cluster, ReplicaID and Replicas identify the node. Replicas 0 means 1.
@@ -44,7 +46,7 @@ type Limits struct {
 	TailBytes          int64  // recent batches in memory, node, 64 MiB
 	TailPartitionBytes int64  // the same, one partition, 4 MiB
 	MaxFrameBytes      int    // 64 MiB
-	FreeSpaceMin       uint64 // below it sends are refused; 0 = smaller of 64 MiB and 2 % of the volume
+	FreeSpaceMin       uint64 // below so many free bytes sends are refused; 0 never refuses
 	ReservationLease   uint64 // 65,536
 	ColdReads          int    // reads that wait for the device at once, 8
 	RebalanceTicks     uint64 // hand-over of a partition within a group at the latest, 30 s
@@ -113,7 +115,7 @@ type Node struct {
 func newNode(o Options) *Node {
 	o.Limits.fill()
 	n := &Node{
-		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: layout{o.Root},
+		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: newLayout(&o),
 		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation,
 		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal,
 		coldReads: make(chan struct{}, o.Limits.ColdReads), stop: make(chan struct{}),

@@ -209,7 +209,7 @@ func TestNode_AnotherClientsTableIsRefused(t *testing.T) {
 	o := Options{
 		FS: r.n.fs, Clock: SystemClock(), Executor: NewExecutor(), Log: r.n.log, Root: dir,
 		Incarnation: protocol.Uint128From64(3),
-		Metadata:    MetadataOptions{JournalSlots: 1024, ClientsTableMax: 65, RootName: "iggy", RootHash: "h", JournalEpoch: 5},
+		Metadata:    MetadataOptions{JournalSlots: 1024, ClientsTableMax: 65, Root: func() (string, string, error) { return "iggy", "h", nil }, JournalEpoch: 5},
 	}
 	if _, err := Open(o); err == nil {
 		t.Fatal("opened with another clients_table_max")

@@ -20,30 +20,21 @@ import (
 	"github.com/galgolog/galgo/internal/telemetry"
 )
 
-// rootCredentials are the name and password hash of the first user; empty where one exists already.
-type rootCredentials struct{ name, hash string }
-
-// rootUser prepares the first user of a new data directory. Without credentials in the environment a
-// password is made up and shown once.
-func rootUser(cfg *config.Config, dir *datadir.Dir, log *slog.Logger) (rootCredentials, error) {
-	if !dir.FirstStart() {
-		return rootCredentials{name: "root", hash: "-"}, nil
-	}
+// rootUser gives the first user of a new data directory, with the hash of the password. Without credentials
+// in the environment a password is made up and shown once.
+func rootUser(cfg *config.Config, log *slog.Logger) (name, hash string, err error) {
 	user := cfg.Root
 	if !user.Given {
 		password, err := config.RandomPassword(rand.Reader)
 		if err != nil {
-			return rootCredentials{}, err
+			return "", "", err
 		}
 		user.Username, user.Password = config.DefaultRootName, password
 		log.Warn("no root credentials were given; a root user is made up, change its password after signing in", "username", user.Username)
 		log.Warn("Generated root user password:", slog.Any("", telemetry.ConsoleOnly(password)))
 	}
-	hash, err := session.HashPassword([]byte(user.Password))
-	if err != nil {
-		return rootCredentials{}, err
-	}
-	return rootCredentials{name: user.Username, hash: hash}, nil
+	hash, err = session.HashPassword([]byte(user.Password))
+	return user.Username, hash, err
 }
 
 func sessionOptions(cfg *config.Config, n *node.Node, log *slog.Logger, dir *datadir.Dir) session.Options {

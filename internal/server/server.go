@@ -76,11 +76,7 @@ func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, err
 	}
 	s := &Server{log: log, cfg: cfg, fatal: make(chan error, 1)}
 	pool := buffer.New(poolBytes(cfg))
-	root, err := rootUser(cfg, dir, log)
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.nodeOptions(dir, pool, root)
+	o, err := s.nodeOptions(dir, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +97,7 @@ func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, err
 }
 
 // nodeOptions translates the configuration.
-func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool, root rootCredentials) (node.Options, error) {
+func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options, error) {
 	cfg := s.cfg
 	shards, err := cfg.System.Sharding.CPUAllocation.Shards(runtime.GOMAXPROCS(0))
 	if err != nil {
@@ -112,7 +108,8 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool, root rootCrede
 	ticks := func(d time.Duration) uint64 { return max(uint64(d/(10*time.Millisecond)), 1) }
 	return node.Options{
 		FS: vfs.OS, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: telemetry.Thread(s.log, "shard-0"),
-		Pool: pool, Root: dir.Path(), Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
+		Pool: pool, Root: dir.Path(), StreamsDir: cfg.System.StreamPath, TopicsDir: cfg.System.TopicPath,
+		PartitionsDir: cfg.System.PartitionPath, Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
 		ReplicaID: uint8(cfg.ReplicaID), Replicas: 1, Incarnation: incarnation,
 		Limits: node.Limits{
 			PrepareDepth: cfg.Partition.PrepareQueueDepth, MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize),
@@ -122,7 +119,8 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool, root rootCrede
 		},
 		Metadata: node.MetadataOptions{
 			JournalSlots: cfg.Metadata.JournalSlots, ClientsTableMax: cfg.Metadata.ClientsTableMax,
-			RootName: root.name, RootHash: root.hash, JournalEpoch: random64(),
+			PrepareDepth: cfg.Metadata.PrepareQueueDepth, JournalEpoch: random64(),
+			Root: func() (string, string, error) { return rootUser(cfg, s.log) },
 		},
 		Fatal: func(code int, err error) {
 			select {

@@ -92,7 +92,8 @@ func (w *World) boot() error {
 			FreeSpaceMin: 1,
 		},
 		Metadata: node.MetadataOptions{
-			JournalSlots: 1024, ClientsTableMax: 64, RootName: "iggy", RootHash: "$argon2id$simulated",
+			JournalSlots: 1024, ClientsTableMax: 64,
+			Root:         func() (string, string, error) { return "iggy", "$argon2id$simulated", nil },
 			JournalEpoch: w.rng.Uint64() | 1,
 		},
 		Fatal: func(code int, err error) { w.dead = fmt.Errorf("exit %d: %w", code, err) },
