@@ -44,7 +44,6 @@ type pool struct {
 	ready  []*Lane
 	active int
 	idle   sync.Cond
-	closed bool
 }
 
 // NewExecutor returns the executor of a running server.

@@ -1,7 +1,7 @@
 package protocol
 
 // Version is the protocol version this server speaks, packed: major<<20 | minor<<10 | patch.
-const Version uint32 = 0<<20 | 11<<10 | 0
+const Version uint32 = 11 << 10 // 0.11.0
 
 // VersionMin is the lowest version that is accepted: Version without its patch.
 const VersionMin = Version &^ 1023

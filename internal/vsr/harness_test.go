@@ -75,7 +75,6 @@ type node struct {
 	durable SuperblockWrite
 	written bool
 	replies []string
-	leases  []*buffer.Lease
 }
 
 // cluster connects nodes through queues, one per direction.
