@@ -56,22 +56,23 @@ var epoch atomic.Uint64
 
 func (r *rig) open() {
 	r.t.Helper()
-	hash, err := hashPassword([]byte(rootName), cheap)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	n := node.Options{
 		FS: r.fs, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: quiet, Root: "data", Shards: 2,
 		Incarnation: protocol.Uint128From64(epoch.Add(2) | 1), Limits: node.Limits{Validate: true, FreeSpaceMin: 1},
 		Metadata: node.MetadataOptions{
-			JournalSlots: 4096, ClientsTableMax: 64, RootName: rootName, RootHash: hash, JournalEpoch: epoch.Add(2) | 1,
+			JournalSlots: 4096, ClientsTableMax: 64, JournalEpoch: epoch.Add(2) | 1,
+			Root: func() (name, hash string, err error) {
+				hash, err = hashPassword([]byte(rootName), cheap)
+				return rootName, hash, err
+			},
 		},
 		Fatal: func(code int, err error) { r.t.Errorf("fatal %d: %v", code, err) },
 	}
 	if r.setup.node != nil {
 		r.setup.node(&n)
 	}
+	var err error
 	if r.node, err = node.Open(n); err != nil {
 		r.t.Fatal(err)
 	}
