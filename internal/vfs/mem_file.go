@@ -186,15 +186,6 @@ func (f *memFile) Preallocate(off, length int64) error {
 	return f.mutate(Op{Kind: OpPreallocate, Off: off, SizeBytes: length}, func(err error) error { return err })
 }
 
-func (f *memFile) StartWriteback(int64, int64) error { return f.hint("sync_file_range") }
-func (f *memFile) DropCache(int64, int64) error      { return f.hint("fadvise") }
-
-func (f *memFile) hint(op string) error {
-	f.fs.mu.Lock()
-	defer f.fs.mu.Unlock()
-	return pathError(op, f.name, f.usable())
-}
-
 func (f *memFile) Close() error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()

@@ -34,28 +34,6 @@ func (o *osFile) Preallocate(off, length int64) error {
 	return pathError("fallocate", o.name, err)
 }
 
-func (o *osFile) StartWriteback(off, length int64) error {
-	if err := o.enter("sync_file_range"); err != nil {
-		return err
-	}
-	defer o.mu.RUnlock()
-	err := retryInterrupted(func() error {
-		return unix.SyncFileRange(o.fd, off, length, unix.SYNC_FILE_RANGE_WRITE)
-	})
-	if errors.Is(err, unix.ENOSYS) {
-		return nil
-	}
-	return pathError("sync_file_range", o.name, err)
-}
-
-func (o *osFile) DropCache(off, length int64) error {
-	if err := o.enter("fadvise"); err != nil {
-		return err
-	}
-	defer o.mu.RUnlock()
-	return pathError("fadvise", o.name, unix.Fadvise(o.fd, off, length, unix.FADV_DONTNEED))
-}
-
 func (o *osFile) WritevAt(bufs [][]byte, off int64) (int, error) {
 	if err := o.enter("pwritev"); err != nil {
 		return 0, err

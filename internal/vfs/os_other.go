@@ -13,12 +13,6 @@ func (o *osFile) Datasync() error { return o.f.Sync() }
 // Preallocate does nothing: blocks come with the writes.
 func (o *osFile) Preallocate(int64, int64) error { return nil }
 
-// StartWriteback does nothing: the hint does not exist.
-func (o *osFile) StartWriteback(int64, int64) error { return nil }
-
-// DropCache does nothing: the hint does not exist.
-func (o *osFile) DropCache(int64, int64) error { return nil }
-
 func (o *osFile) WritevAt(bufs [][]byte, off int64) (int, error) {
 	if err := o.enter("write"); err != nil {
 		return 0, err

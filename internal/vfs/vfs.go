@@ -71,12 +71,6 @@ type File interface {
 	// Preallocate reserves blocks for a range without changing the length. Where the file system cannot,
 	// it does nothing and returns nil; a full disk is an error.
 	Preallocate(off, length int64) error
-	// StartWriteback asks the kernel to begin writing a range to the device and does not wait. A hint:
-	// nothing is durable by it.
-	StartWriteback(off, length int64) error
-	// DropCache tells the kernel that a clean range will not be read again soon; length 0 means to the
-	// end. A hint.
-	DropCache(off, length int64) error
 	// Close gives the descriptor back. It makes nothing durable.
 	Close() error
 }
