@@ -136,6 +136,7 @@ func (n *Node) Start() {
 		timer := make(chan struct{}, 1)
 		n.stopped.Go(func() { s.run(n.stop, timer) })
 		n.stopped.Go(func() { s.runTimer(n.stop, timer) })
+		s.kick() // what recovery left to do must not wait for a timer
 	}
 }
 
