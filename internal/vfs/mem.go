@@ -287,11 +287,13 @@ func (m *Mem) Rename(oldName, newName string) error {
 func (m *Mem) renamable(oldName, newName string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, name := range []string{oldName, newName} { // both directories are looked at before any name in them
+		if _, _, err := m.parent(name); err != nil {
+			return err
+		}
+	}
 	node, err := m.lookup(oldName)
 	if err != nil {
-		return err
-	}
-	if _, _, err := m.parent(newName); err != nil {
 		return err
 	}
 	target, err := m.lookup(newName)
