@@ -284,5 +284,8 @@ func rerun(t testing.TB) string {
 
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range all {
+		all[i] = line[:min(len(line), 300)]
+	}
 	return strings.Join(all[max(len(all)-lines, 0):], "\n")
 }
