@@ -11,4 +11,7 @@
 // the shards told by then, which is the order between the planes that a client relies on.
 //
 // Identity comes from the connection's binding, never from a header.
+//
+// Completions and the end of sessions come in under the ownership of a shard. They take Server.mu at most, for a
+// few lines; nothing that waits for a shard is called while it is held.
 package session

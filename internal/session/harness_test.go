@@ -113,6 +113,13 @@ func (r *rig) close() {
 	r.door = nil
 }
 
+// within is the same server in a part of the test.
+func (r *rig) within(t testing.TB) *rig {
+	part := *r
+	part.t = t
+	return &part
+}
+
 // restart closes everything and opens it again on the same files.
 func (r *rig) restart() {
 	r.t.Helper()
