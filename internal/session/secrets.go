@@ -45,15 +45,21 @@ type secrets struct {
 	slots   chan struct{}
 	waiting atomic.Int64 // sign-ins that run or wait
 	dummy   func() string
+	known   *known
 	metrics *metrics
 }
 
 func newSecrets(m *metrics) *secrets {
 	s := &secrets{
 		cost: cost{argonMemoryKiB, argonPasses}, slots: make(chan struct{}, max(runtime.GOMAXPROCS(0), 2)), metrics: m,
+		known: newKnown(),
 	}
 	s.dummy = sync.OnceValue(func() string {
-		hash, err := hashPassword([]byte("no such user"), s.cost)
+		nobodys := make([]byte, argonKeyBytes) // unknown to all: were it guessed, the time would tell who exists
+		if _, err := rand.Read(nobodys); err != nil {
+			return ""
+		}
+		hash, err := hashPassword(nobodys, s.cost)
 		if err != nil {
 			return ""
 		}
@@ -109,13 +115,21 @@ func (s *secrets) VerifyPassword(hash string, password []byte) bool {
 	return err == nil && ok
 }
 
-// verifySignIn is VerifyPassword for a sign-in, which is turned away when too many wait.
+// verifySignIn is VerifyPassword for a sign-in: a password that was right before is not hashed again, and a sign-in
+// is turned away when too many wait.
 func (s *secrets) verifySignIn(hash string, password []byte) (bool, error) {
+	if s.known.has(hash, password) {
+		return true, nil
+	}
 	defer s.waiting.Add(-1)
 	if s.waiting.Add(1) > signInsMax {
 		return false, errManySignIns
 	}
-	return s.VerifyPassword(hash, password), nil
+	ok := s.VerifyPassword(hash, password)
+	if ok {
+		s.known.learn(hash, password)
+	}
+	return ok, nil
 }
 
 func verify(hash string, password []byte) (bool, error) {
