@@ -18,12 +18,16 @@ type segmentFiles struct {
 	dir      string
 	active   *segment.Writer
 	full     []*segment.Writer
-	dirDirty bool // a segment was created since the directory was synced
+	dirDirty bool     // a segment was created since the directory was synced
+	orphans  []uint64 // segments behind the end of the log that are to be removed before it grows, newest first
 }
 
 // write carries out a plan. After an error the log ends where the plan began or behind one of its runs; the
 // partition plans the same positions again.
 func (f *segmentFiles) write(plan *partition.AppendPlan, preallocate int64) error {
+	if err := f.removeOrphans(); err != nil {
+		return err
+	}
 	for i := range plan.Runs {
 		r := &plan.Runs[i]
 		if r.Create {
@@ -75,17 +79,33 @@ func (f *segmentFiles) open(start uint64, size int64) error {
 	return nil
 }
 
-// takeBack makes the newest full segment active again: the plan that filled it failed behind its end. The
-// segment that followed holds nothing that counts; left in place, it would not continue the log at a boot.
+// takeBack makes a full segment active again: what filled it was unwound. The segments that followed hold
+// nothing that counts; left in place, they would not continue the log at a boot.
 func (f *segmentFiles) takeBack(start uint64) (bool, error) {
-	n := len(f.full)
-	if n == 0 || f.full[n-1].Start() != start {
+	i := slices.IndexFunc(f.full, func(w *segment.Writer) bool { return w.Start() == start })
+	if i < 0 {
 		return false, nil
 	}
-	follower := f.active
-	f.active, f.full = f.full[n-1], f.full[:n-1]
-	err := follower.Close()
-	return true, errors.Join(err, segment.RemoveSegments(f.fs, f.dir, []uint64{follower.Start()}))
+	followers := append(slices.Clone(f.full[i+1:]), f.active)
+	f.active, f.full = f.full[i], f.full[:i]
+	slices.Reverse(followers)
+	var err error
+	for _, w := range followers {
+		err = errors.Join(err, w.Close())
+		f.orphans = append(f.orphans, w.Start())
+	}
+	return true, errors.Join(err, f.removeOrphans())
+}
+
+// removeOrphans removes what is behind the end of the log. What fails is tried again before the next write.
+func (f *segmentFiles) removeOrphans() error {
+	for len(f.orphans) > 0 {
+		if err := segment.RemoveSegments(f.fs, f.dir, f.orphans[:1]); err != nil {
+			return err
+		}
+		f.orphans = f.orphans[1:]
+	}
+	return nil
 }
 
 // syncSet is what one sync covers.
@@ -109,6 +129,16 @@ func (f *segmentFiles) toSync() syncSet {
 	return s
 }
 
+// held returns the same as toSync for a sync that nobody's promise depends on: what it covers stays to be synced,
+// and open.
+func (f *segmentFiles) held() syncSet {
+	s := syncSet{fs: f.fs, dir: f.dir, dirDirty: f.dirDirty, writers: slices.Clone(f.full)}
+	if f.active != nil {
+		s.writers = append(s.writers, f.active)
+	}
+	return s
+}
+
 // fullToSync returns the full segments only.
 func (f *segmentFiles) fullToSync() (syncSet, bool) {
 	if len(f.full) == 0 {
@@ -119,22 +149,23 @@ func (f *segmentFiles) fullToSync() (syncSet, bool) {
 	return s, true
 }
 
-// run syncs the set, data before names, and closes the full segments.
+// run syncs the set, data before names. When all of it is on the device, the full segments are closed;
+// otherwise every one stays open, because what it holds may have to be written again.
 func (s *syncSet) run() error {
 	var err error
-	for i, w := range s.writers {
-		if e := w.Datasync(); e != nil {
-			err = errors.Join(err, e)
-			continue
-		}
-		if i < s.full {
-			err = errors.Join(err, w.Close())
-		}
+	for _, w := range s.writers {
+		err = errors.Join(err, w.Datasync())
 	}
 	if s.dirDirty {
 		err = errors.Join(err, s.fs.SyncDir(s.dir))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, w := range s.writers[:s.full] {
+		_ = w.Close() // nothing to lose: log and index were synced
+	}
+	return nil
 }
 
 // restore puts back what a failed sync did not cover.
