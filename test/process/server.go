@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -283,7 +284,9 @@ func rerun(t testing.TB) string {
 }
 
 func tail(text string, lines int) string {
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	all := slices.DeleteFunc(strings.Split(strings.TrimRight(text, "\n"), "\n"), func(line string) bool {
+		return strings.Contains(line, "configuration override") || strings.Contains(line, "effective configuration")
+	})
 	for i, line := range all {
 		all[i] = line[:min(len(line), 300)]
 	}
