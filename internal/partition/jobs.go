@@ -52,5 +52,11 @@ func (p *Partition) JobDone(j *Job, err error) (resume bool) {
 	return false
 }
 
-// Retry asks for a failed job again.
-func (p *Partition) Retry(j Job) { p.jobs = append(p.jobs, j) }
+// Retry asks for a failed job again. A removal from before a purge is dropped: the purge removes everything, and
+// the names of its segments may be used anew.
+func (p *Partition) Retry(j Job) {
+	if j.Kind == JobRemoveSegments && j.Chain < p.purge.chain {
+		return
+	}
+	p.jobs = append(p.jobs, j)
+}

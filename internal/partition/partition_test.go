@@ -361,3 +361,35 @@ func TestResolve_Strategies(t *testing.T) {
 		}
 	}
 }
+
+// A removal of segments that failed while a purge was on its way is not tried again: the purge removes them, and
+// their names are used anew.
+func TestRetry_ARemovalFromBeforeAPurgeIsDropped(t *testing.T) {
+	s := newStory(t, Config{Revision: 3, Options: Options{SegmentBytes: 1000}})
+	for range 3 {
+		s.send(3, 300)
+	}
+	s.p.Truncate(2)
+	jobs := s.p.TakeJobs()
+	if len(jobs) != 1 || jobs[0].Kind != JobRemoveSegments || jobs[0].Starts[0] != 0 {
+		t.Fatalf("jobs %+v", jobs)
+	}
+	removal := jobs[0]
+	s.p.Retry(removal)
+	if jobs = s.p.TakeJobs(); len(jobs) != 1 {
+		t.Fatalf("retried: %+v", jobs)
+	}
+	body := make([]byte, PurgeBodySize)
+	PurgeBody{Generation: 1, MetadataOp: 77, Revision: 3}.Put(body)
+	e, code := s.entry(protocol.OpPurgeBarrier, vsr.Body{Bytes: body})
+	if code != protocol.Success {
+		t.Fatal(code)
+	}
+	if _, status := s.p.Apply(&e.Header, e.Body, nil); status != vsr.ApplyHeld {
+		t.Fatal("a purge that does not wait for its files")
+	}
+	s.p.Retry(removal)
+	if jobs = s.p.TakeJobs(); len(jobs) != 1 || jobs[0].Kind != JobPurge {
+		t.Fatalf("behind the purge: %+v", jobs)
+	}
+}

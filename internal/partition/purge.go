@@ -11,6 +11,7 @@ import (
 type purgeState struct {
 	applied  uint64 // generation on disk
 	proposed uint64 // highest generation put into the log in this life
+	chain    uint64 // chain generation that the newest purge began
 }
 
 // PurgeBody is the body of a PurgeBarrier: generation u64, the metadata op that committed it u64, the
@@ -62,6 +63,7 @@ func (p *Partition) applyPurge(h *protocol.PrepareHeader, body []byte) vsr.Apply
 // host lets none in between (see node), so append state restarts at 0 too.
 func (p *Partition) empty() {
 	p.generation++
+	p.purge.chain = p.generation
 	p.sealed, p.active, p.hasActive = nil, Segment{}, false
 	p.committed, p.seeded, p.appended, p.live = 0, false, 0, false
 	p.messages, p.bytes = 0, 0
