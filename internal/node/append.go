@@ -56,7 +56,13 @@ func (g *group) syncFull() {
 	if !ok {
 		return
 	}
-	g.submit(set.run, func(err error) {
+	g.submit(func() error {
+		err := set.run()
+		if err != nil {
+			set.close()
+		}
+		return err
+	}, func(err error) {
 		if err != nil {
 			g.shard.node.log.Error("sync of a full segment", "partition", g.id.String(), "error", err)
 		}
@@ -78,8 +84,12 @@ func (g *group) startSync() {
 	upTo := g.appends.written
 	set := g.files.toSync()
 	g.submit(set.run, func(err error) {
-		if err != nil {
+		switch {
+		case err == nil:
+		case g.state == serving:
 			g.files.restore(&set)
+		default:
+			set.close() // the files of the group are given back by whoever stopped it
 		}
 		g.syncDone(upTo, err)
 	})

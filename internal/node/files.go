@@ -168,6 +168,13 @@ func (s *syncSet) run() error {
 	return nil
 }
 
+// close gives the descriptors of full segments back without a sync.
+func (s *syncSet) close() {
+	for _, w := range s.writers[:s.full] {
+		_ = w.Close() // the sync that failed was reported
+	}
+}
+
 // restore puts back what a failed sync did not cover.
 func (f *segmentFiles) restore(s *syncSet) {
 	f.full = append(append([]*segment.Writer(nil), s.writers[:s.full]...), f.full...)

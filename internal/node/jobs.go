@@ -23,6 +23,7 @@ func (g *group) runJobs() (progress bool) {
 			g.submit(func() error { return g.executeSynced(&j) }, func(err error) { g.finish(j, err) })
 		case j.Kind == partition.JobPurge:
 			g.publish()
+			g.block.purging = true
 			empty := g.superblockState(partition.Claim{})
 			g.submit(func() error { return g.purgeFiles(&j, empty) }, func(err error) { g.finish(j, err) })
 		default:
@@ -49,6 +50,7 @@ func (g *group) finish(j partition.Job, err error) bool {
 	if j.Kind == partition.JobPurge {
 		g.reader.live.Store(nil)
 		g.part.Claimed(partition.Claim{})
+		g.block.purged()
 	}
 	if g.part.JobDone(&j, nil) {
 		g.replica.Resume(g.shard.now)

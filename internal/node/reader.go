@@ -173,8 +173,9 @@ func (n *Node) ask(id protocol.GroupID, f func(s *shard)) bool {
 
 // ResolveSegments returns the last offset of the count-th oldest sealed segment of a partition, 0 when there
 // is nothing to delete.
-func (n *Node) ResolveSegments(id protocol.GroupID, revision uint64, count uint32) (upTo uint64, any bool, code protocol.Code) {
-	code = protocol.Success
+func (n *Node) ResolveSegments(id protocol.GroupID, revision uint64, count uint32) (uint64, bool, protocol.Code) {
+	// Set by the shard, maybe after this call gave up.
+	upTo, any, code := uint64(0), false, protocol.Success
 	ok := n.ask(id, func(s *shard) {
 		g := s.groups[id]
 		switch {
@@ -209,16 +210,11 @@ func (n *Node) FlushPartition(id protocol.GroupID, revision uint64, fsync bool) 
 		case g.state != serving:
 			code = protocol.CodeTransientNotAccepted
 			synced <- nil
-		case !fsync:
+		case !fsync, g.block.purging: // a purge syncs what it leaves, and has the files
 			synced <- nil
 		default:
-			set := g.files.toSync()
-			g.submit(set.run, func(err error) {
-				if err != nil {
-					g.files.restore(&set)
-				}
-				synced <- err
-			})
+			set := g.files.held()
+			g.submit(set.run, func(err error) { synced <- err })
 		}
 	})
 	if !ok {

@@ -18,6 +18,12 @@ type superblockWriter struct {
 	retryAt     uint64 // tick
 	mintAtStart uint64 // next offset to mint when the write began
 	claimedAt   uint64 // tick of the last claim, 0 for none
+	purging     bool   // a purge writes the record: a claim from before it must not follow
+}
+
+// purged forgets what was wanted before a purge: offsets begin at 0 again.
+func (b *superblockWriter) purged() {
+	b.purging, b.wantsOff, b.claim = false, false, partition.Claim{}
 }
 
 // claimLastsTicks is how long a claim of offsets should last: a sync that an append meets is felt.
@@ -33,7 +39,7 @@ func (b *superblockWriter) wantClaim(c partition.Claim) {
 // completion: what counts as durable is what was written.
 func (g *group) writeSuperblock() {
 	b := &g.block
-	if b.writing || !b.wantView && !b.wantsOff || g.shard.now.Ticks < b.retryAt {
+	if b.writing || b.purging || !b.wantView && !b.wantsOff || g.shard.now.Ticks < b.retryAt {
 		return
 	}
 	claim := g.part.KeepClaim()
