@@ -147,6 +147,7 @@ func (m *metaGroup) bootstrap(o MetadataOptions) error {
 		return fmt.Errorf("root user: %w", err)
 	}
 	body := metadata.Bootstrap{ClientsTableMax: uint32(o.ClientsTableMax), RootName: name, RootHash: hash}
+	m.shard.now = m.shard.node.clock.Now() // no pass has run; without it the first one finds a request that waited too long
 	m.proposeInternal(protocol.OpBootstrap, body.Append(nil))
 	return nil
 }

@@ -162,6 +162,9 @@ func (g *group) run() {
 		g.drop(protocol.CodeCannotReadPartitions)
 		return
 	}
+	if g.state == opening && g.waiting.head != nil {
+		g.shard.waitForTick(g)
+	}
 	if g.state != serving {
 		return
 	}
@@ -190,18 +193,18 @@ func (g *group) publish() {
 func (g *group) step() bool {
 	proposed := g.propose()
 	eff := g.replica.Effects()
+	if len(eff.Replies) > 0 {
+		g.publish()
+	}
+	for i := range eff.Replies {
+		g.shard.answered(eff.Replies[i].Waiter, &eff.Replies[i])
+	}
 	if eff.Broken != nil {
 		g.fence(eff.Broken)
 		return false
 	}
 	if eff.Superblock != nil {
 		g.block.wantView = true
-	}
-	if len(eff.Replies) > 0 {
-		g.publish()
-	}
-	for i := range eff.Replies {
-		g.shard.answered(eff.Replies[i].Waiter, &eff.Replies[i])
 	}
 	replied := len(eff.Replies) > 0
 	appended := len(eff.Appends) > 0

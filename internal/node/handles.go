@@ -1,6 +1,7 @@
 package node
 
 import (
+	"io/fs"
 	"sync"
 
 	"github.com/galgolog/galgo/internal/segment"
@@ -14,6 +15,7 @@ type handleCache struct {
 	mu    sync.Mutex
 	chain uint64
 	open  []*handle // most recently used last
+	ended bool      // the partition was deleted: its names may soon be those of a successor's files
 }
 
 type handle struct {
@@ -28,6 +30,9 @@ func (r *Reader) acquire(chain, start uint64) (*handle, error) {
 	c := &r.files
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return nil, fs.ErrNotExist
+	}
 	if c.chain != chain {
 		c.dropLocked(r.node, 0)
 		c.chain = chain
@@ -87,9 +92,10 @@ func (h *handle) close(n *Node) {
 	_ = h.reader.Close() // read only: nothing to lose
 }
 
-// closeFiles closes every handle that no poll uses; the others follow.
+// closeFiles closes every handle that no poll uses; the others follow, and none is opened any more.
 func (r *Reader) closeFiles() {
 	r.files.mu.Lock()
 	defer r.files.mu.Unlock()
+	r.files.ended = true
 	r.files.dropLocked(r.node, 0)
 }

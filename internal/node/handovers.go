@@ -7,23 +7,27 @@ import (
 	"github.com/galgolog/galgo/internal/vsr"
 )
 
+// handoverRetryTicks is how long the end of a hand-over that was proposed may take to be applied.
+const handoverRetryTicks = 3 * ticksPerSecond
+
 // completeRevocations ends the hand-overs of partitions between group members whose source has committed
-// what it polled, or has had its time. Each is proposed once; it is gone from the view when it is applied.
+// what it polled, or has had its time. It is gone from the view when that is applied; a proposal that was lost,
+// because the journal could not be written, is made again.
 func (m *metaGroup) completeRevocations() {
 	n := m.shard.node
 	view := n.View()
-	var current map[metadata.Handover]bool
+	var current map[metadata.Handover]uint64
 	for h := range view.Handovers() {
 		if current == nil {
-			current = make(map[metadata.Handover]bool)
+			current = make(map[metadata.Handover]uint64)
 		}
 		current[h] = m.proposedHandovers[h]
-		if current[h] || !m.handoverDue(view, h) {
+		if m.shard.now.Ticks < current[h] || !m.handoverDue(view, h) {
 			continue
 		}
 		body := metadata.CompleteRevocation{GroupRef: h.GroupRef, Partition: h.Partition, Source: h.Source, Since: h.Since}
 		m.proposeInternal(protocol.OpCompleteConsumerGroupRevocation, body.Append(nil))
-		current[h] = true
+		current[h] = m.shard.now.Ticks + handoverRetryTicks
 	}
 	m.proposedHandovers = current
 	if len(current) > 0 {

@@ -30,10 +30,12 @@ type rig struct {
 
 var rigClient = protocol.Uint128From64(77)
 
+func discardLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
 func openRig(t testing.TB, dir string, change func(*Options)) *rig {
 	t.Helper()
 	o := Options{
-		FS: vfs.OS, Clock: SystemClock(), Executor: NewExecutor(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		FS: vfs.OS, Clock: SystemClock(), Executor: NewExecutor(), Log: discardLog(),
 		Root: dir, Shards: 2, Incarnation: protocol.Uint128From64(uint64(time.Now().UnixNano()) | 1),
 		Limits: Limits{Validate: true},
 		Metadata: MetadataOptions{

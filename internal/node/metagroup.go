@@ -28,8 +28,8 @@ type metaGroup struct {
 	writing   bool // a journal batch is on its way
 	wantView  bool
 	blockBusy bool
-	// proposedHandovers are the hand-overs in sight, and whether their end was proposed.
-	proposedHandovers map[metadata.Handover]bool
+	// proposedHandovers are the hand-overs in sight, and the tick before which their end is not proposed again.
+	proposedHandovers map[metadata.Handover]uint64
 	failed            bool
 	scratch           vsr.Reply
 }
@@ -63,15 +63,15 @@ func (m *metaGroup) run() {
 func (m *metaGroup) step() bool {
 	progress := m.propose()
 	eff := m.replica.Effects()
-	if eff.Broken != nil {
-		m.fail(eff.Broken)
-		return false
-	}
 	if m.replica.CommitMin() != m.view.Load().Revision {
 		m.publish()
 	}
 	for i := range eff.Replies {
 		m.shard.answered(eff.Replies[i].Waiter, &eff.Replies[i])
+	}
+	if eff.Broken != nil {
+		m.fail(eff.Broken)
+		return false
 	}
 	if eff.Superblock != nil {
 		m.wantView = true

@@ -46,6 +46,10 @@ func (s *shard) openGroup(id protocol.GroupID, revision uint64) (*group, protoco
 		found, err = s.node.openFiles(g, p.PurgeGeneration)
 		return err
 	}, func(err error) { g.opened(found, err) })
+	// A change that was published before the reader could be found was told to nobody.
+	if s.reconcile(id); g.state == retired {
+		return nil, protocol.CodePartitionNotFound
+	}
 	return g, protocol.Success
 }
 
@@ -237,4 +241,5 @@ func (g *group) serve() {
 	g.state = serving
 	g.part.Publish()
 	g.reader.wakeWaiters()
+	g.shard.reconcile(g.id) // with what the metadata said while nobody followed it
 }

@@ -95,12 +95,12 @@ func (g *group) dropGroupOffsets(t *metadata.Topic) {
 		}
 		op := partition.OffsetOp{Key: key}
 		job := g.part.StoreLocal(protocol.OpDeleteConsumerOffset, op)
-		g.part.ShowLocal(protocol.OpDeleteConsumerOffset, op)
 		if err := g.execute(&job); err != nil {
 			g.shard.node.log.Warn("remove offset of a deleted group", "partition", g.id.String(), "error", err)
 			continue
 		}
 		g.part.JobDone(&job, nil)
+		g.part.ShowLocal(protocol.OpDeleteConsumerOffset, op)
 	}
 }
 
@@ -111,7 +111,6 @@ func (g *group) retire() {
 		return
 	}
 	s, n := g.shard, g.shard.node
-	wasOpen := g.state != fenced
 	g.state = retired
 	g.drop(protocol.CodeTransientNotAccepted)
 	g.part.TrimTail(0)
@@ -126,9 +125,7 @@ func (g *group) retire() {
 	lane := g.lane
 	s.lanes[g.id] = lane
 	n.exec.Submit(lane, func() {
-		if wasOpen {
-			g.files.close()
-		}
+		_ = g.files.close() // what they hold is removed next
 		if err := n.removePartition(dir, revision); err != nil {
 			n.log.Error("remove deleted partition", "dir", dir, "error", err)
 		}

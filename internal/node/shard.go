@@ -162,6 +162,10 @@ func (s *shard) answered(w any, r *vsr.Reply) {
 
 // accept takes a request in: it joins the queue of its group, which is opened when it is the first one.
 func (s *shard) accept(w *Work) {
+	if s.node.closing.Load() {
+		s.refuse(w, protocol.CodeTransientNotAccepted)
+		return
+	}
 	if w.Group == protocol.MetadataGroup {
 		w.arrived = s.now.Ticks
 		s.meta.enqueue(w)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/galgolog/galgo/internal/partition"
+	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
 )
 
@@ -44,7 +45,9 @@ func (s *shard) close() error {
 		waiting++
 		g.state = retired
 		claim, collapse := g.part.CollapseClaim()
+		collapse = collapse && !g.block.purging // a purge under way gives everything back
 		block := g.superblockState(claim)
+		g.drop(protocol.CodeTransientNotAccepted)
 		s.node.exec.Submit(g.lane, func() {
 			set := g.files.toSync()
 			set.dirDirty = true
@@ -58,7 +61,7 @@ func (s *shard) close() error {
 			errs <- errors.Join(err, g.files.close())
 		})
 	}
-	s.mu.Unlock()
+	s.release()
 	var err error
 	for waiting > 0 {
 		select {

@@ -137,7 +137,10 @@ func (s *shard) trimTails() {
 	for tries := len(s.clock.order); tries > 0 && n.tailBytes.Load() > n.limits.TailBytes; tries-- {
 		s.clock.hand = (s.clock.hand + 1) % len(s.clock.order)
 		g := s.clock.order[s.clock.hand]
-		g.part.TrimTail(g.part.TailBytes() / 2)
+		before := g.part.TailBytes()
+		if g.part.TrimTail(before / 2); g.part.TailBytes() == before {
+			g.part.TrimTail(0) // one batch, larger than half
+		}
 		g.noteTail()
 		if len(s.clock.order) == 0 {
 			return
