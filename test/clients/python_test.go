@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { process.Main(m) }
 
-// pythonPackage is the newest published client that speaks protocol 0.11; releases after it speak a later one.
-const pythonPackage = "apache-iggy==0.9.0"
+// pythonPackage is the newest published client that speaks protocol 0.11.0-edge.4; releases after it encode topics otherwise.
+const pythonPackage = "apache-iggy==0.9.0.dev7"
 
 // Bounds of one step, wide for a busy machine.
 const (

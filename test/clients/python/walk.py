@@ -97,8 +97,8 @@ async def again(address, password):
     same("next after the restart", got, numbered(300, 400))
     groups = await client.get_consumer_groups("orders", "placed")
     same("groups", [g.name for g in groups], ["billing"])
-    await client.delete_stream("orders")
-    same("streams", await client.get_streams(), [])
+    await client.delete_consumer_group("orders", "placed", "billing")
+    same("groups", await client.get_consumer_groups("orders", "placed"), [])
 
 
 phases = {"write": write, "again": again}
