@@ -10,7 +10,8 @@ import (
 // (epoch, offset): readers raise the offset within an epoch, an explicit store begins the next epoch, so a
 // raise that began before a rewind does not undo it. Safe for concurrent use. The zero value is empty.
 type Cursors struct {
-	cells sync.Map // ConsumerKey -> *cell
+	cells sync.Map      // ConsumerKey -> *cell
+	base  atomic.Uint64 // epoch of a key that has no cell yet; moves with every clear
 }
 
 type cell struct {
@@ -54,7 +55,7 @@ func (c *Cursors) Epoch(key ConsumerKey) uint64 {
 	if cl := c.find(key); cl != nil {
 		return cl.state.Load().epoch
 	}
-	return 0
+	return c.base.Load()
 }
 
 // RaiseIn is Raise for a poll that read the cell in the given epoch: it does nothing once an explicit store
@@ -152,13 +153,15 @@ func (c *Cursors) cell(key ConsumerKey) *cell {
 		return cl
 	}
 	fresh := &cell{}
-	fresh.state.Store(&cursor{})
+	fresh.state.Store(&cursor{epoch: c.base.Load()})
 	v, _ := c.cells.LoadOrStore(key, fresh)
 	return v.(*cell)
 }
 
-// clear forgets everything: cells in use by a poll in flight move to an epoch that the poll does not know.
+// clear forgets everything: cells in use by a poll in flight, and those that it has yet to make, are of an epoch
+// that the poll does not know.
 func (c *Cursors) clear() {
+	c.base.Add(1)
 	for _, key := range c.allKeys() {
 		c.remove(key)
 		c.cell(key).polled.Store(nil)

@@ -393,3 +393,20 @@ func TestRetry_ARemovalFromBeforeAPurgeIsDropped(t *testing.T) {
 		t.Fatalf("behind the purge: %+v", jobs)
 	}
 }
+
+// The first poll of a consumer that a purge overtakes leaves no offset behind: messages that come after the purge
+// would be skipped.
+func TestCursors_APollFromBeforeAClearRaisesNothing(t *testing.T) {
+	var c Cursors
+	key := ConsumerKey{KindConsumer, 1}
+	epoch := c.Epoch(key)
+	c.clear()
+	c.RaiseIn(key, epoch, 500)
+	if offset, set := c.Get(key); set {
+		t.Fatalf("offset %d", offset)
+	}
+	c.RaiseIn(key, c.Epoch(key), 3)
+	if offset, set := c.Get(key); !set || offset != 3 {
+		t.Fatalf("offset %d, %v", offset, set)
+	}
+}
