@@ -37,7 +37,7 @@ func bounded(t *testing.T, s *process.Server, limit uint64) {
 }
 
 func TestLoad_ClaimedLengthsCostNothing(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := alone(t)
 	w := drive.Watch(t, s)
 	for range 200 {
 		conn := raw(t, s)
@@ -51,7 +51,7 @@ func TestLoad_ClaimedLengthsCostNothing(t *testing.T) {
 }
 
 func TestLoad_AClientOfOneByteAtATimeIsServed(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := alone(t)
 	w := drive.Watch(t, s)
 	began := time.Now()
 	var slow sync.WaitGroup
@@ -90,7 +90,7 @@ func TestLoad_AClientOfOneByteAtATimeIsServed(t *testing.T) {
 
 // A client that asks for much and reads nothing holds up itself alone, and gets everything once it reads.
 func TestLoad_ASlowReaderHoldsUpItselfAlone(t *testing.T) {
-	s, c := fresh(t)
+	s, c := alone(t)
 	topic := c.NewTopic("orders", "events", 1)
 	payload := strings.Repeat("p", 100_000)
 	for range 20 {
@@ -129,7 +129,7 @@ func TestLoad_ASlowReaderHoldsUpItselfAlone(t *testing.T) {
 }
 
 func TestLoad_FiveThousandConnections(t *testing.T) {
-	s, c := fresh(t)
+	s, c := alone(t)
 	w := drive.Watch(t, s)
 	before := s.OpenFiles()
 	const total = 5000
@@ -165,7 +165,7 @@ func TestLoad_FiveThousandConnections(t *testing.T) {
 // Far more sends than every queue holds, on several connections that only then begin to read: each is answered
 // in order, and what was confirmed is there once.
 func TestLoad_PipelinesBeyondEveryQueue(t *testing.T) {
-	s, c := fresh(t)
+	s, c := alone(t)
 	topic := c.NewTopic("orders", "events", 2)
 	w := drive.Watch(t, s)
 	const producers, each = 4, 5000
@@ -245,7 +245,7 @@ func pipeline(c *rawclient.Conn, ref command.TopicRef, partition uint32, produce
 // Metadata operations of many clients at once, more than the pipeline and its queue hold, and of one client that
 // does not wait.
 func TestLoad_MetadataBeyondEveryQueue(t *testing.T) {
-	s, c := fresh(t)
+	s, c := alone(t)
 	w := drive.Watch(t, s)
 	const clients, each = 100, 20
 	errs := make([]error, clients)
@@ -284,7 +284,7 @@ func TestLoad_MetadataBeyondEveryQueue(t *testing.T) {
 
 // Connections that vanish in the middle of everything leave nothing behind.
 func TestLoad_ConnectionsThatVanishLeaveNothing(t *testing.T) {
-	s, c := fresh(t)
+	s, c := alone(t)
 	topic := c.NewTopic("orders", "events", 1)
 	before := s.OpenFiles()
 	w := drive.Watch(t, s)

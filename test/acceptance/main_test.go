@@ -11,8 +11,16 @@ import (
 
 func TestMain(m *testing.M) { process.Main(m) }
 
-// fresh starts a server with default options and signs in as root.
+// fresh starts a server with default options and signs in as root. Tests that call it run beside each other;
+// those that measure time or memory call alone.
 func fresh(t *testing.T, env ...string) (*process.Server, *drive.Client) {
+	t.Helper()
+	t.Parallel()
+	return alone(t, env...)
+}
+
+// alone is fresh for tests that run one after the other.
+func alone(t *testing.T, env ...string) (*process.Server, *drive.Client) {
 	t.Helper()
 	s := process.Start(t, process.Options{Env: env})
 	return s, drive.Root(t, s)
