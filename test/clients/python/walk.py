@@ -5,6 +5,7 @@ after it was killed and started again, and finds everything as it was. Any diffe
 """
 
 import asyncio
+import os
 import sys
 import uuid
 
@@ -103,3 +104,6 @@ async def again(address, password):
 
 phases = {"write": write, "again": again}
 asyncio.run(asyncio.wait_for(phases[sys.argv[3]](sys.argv[1], sys.argv[2]), 60))
+
+sys.stdout.flush()
+os._exit(0)  # the client's threads outlive the loop and may abort an interpreter that is torn down under them
