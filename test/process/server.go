@@ -74,29 +74,20 @@ func New(t testing.TB, opts Options) *Server {
 // Launch starts the next life and waits until it serves.
 func (s *Server) Launch() {
 	s.t.Helper()
-	if !s.Try() {
-		s.t.Fatalf("the server ended instead of serving: %s", s.cmd.ProcessState)
-	}
-}
-
-// Try starts the next life and waits until it serves, true, or has ended, false.
-func (s *Server) Try() bool {
-	s.t.Helper()
 	s.spawn()
 	deadline := time.Now().Add(startLimit)
 	for time.Now().Before(deadline) {
 		if address, ok := s.bound(); ok {
 			s.address = address
-			return true
+			return
 		}
 		select {
 		case <-s.exited:
-			return false
+			s.t.Fatalf("the server ended instead of serving: %s", s.cmd.ProcessState)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-	s.t.Fatalf("the server neither serves nor ends after %v", startLimit)
-	return false
+	s.t.Fatalf("the server does not serve after %v", startLimit)
 }
 
 // Refused starts a life that must end by itself, without serving, and returns its exit code and its log.
