@@ -6,7 +6,8 @@
 //
 //   - IGGY-3946, LOGCABIN-221, RMQ-RA170 and RP-3722 need disks that lose what was not synced, at every point:
 //     crash tests of internal/segment, internal/superblock and internal/wal on the crash-losing file system, and
-//     internal/sim. What a kill and files cut from outside can show of them is here.
+//     internal/sim. What a kill and files cut from outside can show of
+//     them is in test/acceptance.
 //   - NATS-5382 needs a disk that fills up: TestDiskFull here runs on a small file system of its own where the
 //     machine allows one to be mounted and says so where it does not; internal/vfs and internal/segment inject
 //     the same error.

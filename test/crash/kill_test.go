@@ -33,17 +33,21 @@ type ledger struct {
 	highest   uint64
 }
 
-func (l *ledger) confirm(t testing.TB, base uint64, messages []uint64) {
+func (l *ledger) confirm(base uint64, messages []uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, m := range messages {
 		offset := base + uint64(i)
 		if was, taken := l.confirmed[offset]; taken {
-			t.Errorf("offset %d was confirmed for message %d and now for %d", offset, was, m)
+			return fmt.Errorf("offset %d was confirmed for message %d and now for %d", offset, was, m)
+		}
+		if offset <= l.highest && len(l.confirmed) > 0 {
+			return fmt.Errorf("offset %d was confirmed after %d", offset, l.highest)
 		}
 		l.confirmed[offset] = m
-		l.highest = max(l.highest, offset)
+		l.highest = offset
 	}
+	return nil
 }
 
 func (l *ledger) refuse(messages []uint64) {
@@ -59,6 +63,7 @@ type producer struct {
 	id        int
 	ref       command.TopicRef
 	partition uint32
+	window    int // requests in flight, 1 for lockstep
 	ledger    *ledger
 	next      uint64
 }
@@ -77,35 +82,57 @@ func (p *producer) run(t testing.TB, addr string, rng *rand.Rand, ready *sync.Wa
 		return
 	}
 	once()
-	b := batch.NewBuilder()
-	for {
-		b.Reset()
-		var messages []uint64
-		for range 1 + rng.IntN(20) {
-			p.next++
-			m := uint64(p.id)<<40 | p.next
-			messages = append(messages, m)
-			payload := binary.LittleEndian.AppendUint64(make([]byte, rng.IntN(400)), m)
-			if err := b.Add(payload, nil, protocol.Uint128From64(m), 1); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		record, err := b.Build()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		c, err := conn.SendMessages(p.ref, protocol.Partitioning{Kind: protocol.PartitionByID, ID: p.partition}, record)
-		if _, answered := rawclient.CodeOf(err); answered {
-			p.ledger.refuse(messages)
-			continue
-		}
-		if err != nil {
-			return
-		}
-		p.ledger.confirm(t, c.BaseOffset, messages)
+	if err := p.send(conn, rng); err != nil {
+		t.Error(err)
 	}
+}
+
+// send keeps up to window requests in flight until the connection breaks, which is no error.
+func (p *producer) send(conn *rawclient.Conn, rng *rand.Rand) error {
+	b := batch.NewBuilder()
+	var waiting [][]uint64
+	for {
+		for len(waiting) < p.window {
+			messages, record, err := p.batch(b, rng)
+			if err != nil {
+				return err
+			}
+			body := command.SendMessages{
+				TopicRef: p.ref, Partitioning: protocol.Partitioning{Kind: protocol.PartitionByID, ID: p.partition}, MessagesCount: uint32(len(messages)),
+			}.Append(nil)
+			if conn.Send(protocol.OpSendMessages, 0, append(body, record...)) != nil {
+				return nil
+			}
+			waiting = append(waiting, messages)
+		}
+		reply, err := conn.Receive()
+		if _, answered := rawclient.CodeOf(err); answered {
+			p.ledger.refuse(waiting[0])
+		} else if err != nil {
+			return nil
+		} else if c, err := rawclient.ReadConfirmation(reply); err != nil || !c.Known {
+			return fmt.Errorf("confirmation %+v: %w", c, err)
+		} else if err := p.ledger.confirm(c.BaseOffset, waiting[0]); err != nil {
+			return err
+		}
+		waiting = waiting[1:]
+	}
+}
+
+// batch makes the next record and lists its messages.
+func (p *producer) batch(b *batch.Builder, rng *rand.Rand) (messages []uint64, record []byte, err error) {
+	b.Reset()
+	for range 1 + rng.IntN(20) {
+		p.next++
+		m := uint64(p.id)<<40 | p.next
+		messages = append(messages, m)
+		payload := binary.LittleEndian.AppendUint64(make([]byte, rng.IntN(400)), m)
+		if err := b.Add(payload, nil, protocol.Uint128From64(m), 1); err != nil {
+			return nil, nil, err
+		}
+	}
+	record, err = b.Build()
+	return messages, record, err
 }
 
 // TestKill_EveryAcknowledgedMessageIsThereAfterwards runs -rounds short lives, each ended by SIGKILL at a random
@@ -125,16 +152,23 @@ func TestKill_EveryAcknowledgedMessageIsThereAfterwards(t *testing.T) {
 			command.BoolOption("enforce_fsync", fsync), command.U64Option("segment_size", 1<<20))))
 	}
 	var producers []*producer
+	// Partition 0 of each topic is sent to in lockstep, partition 1 through a pipeline.
 	for i, topic := range []string{"default", "default", "synced", "synced"} {
 		producers = append(producers, &producer{
-			id: i + 1, ref: command.TopicRef{Stream: stream, Topic: protocol.NamedID(topic)}, partition: uint32(i % 2),
+			id: i + 1, ref: command.TopicRef{Stream: stream, Topic: protocol.NamedID(topic)}, partition: uint32(i % 2), window: 1 + 49*(i%2),
 			ledger: &ledger{confirmed: map[uint64]uint64{}, refused: map[uint64]bool{}},
 		})
 	}
+	k := &keeper{offset: command.OffsetRef{
+		Consumer: protocol.Consumer{Kind: protocol.ConsumerSingle, ID: protocol.NumericID(7)}, HasPartition: true,
+		TopicRef: command.TopicRef{Stream: stream, Topic: protocol.NamedID("default")},
+	}}
+	must(t, "first message", second(conn.SendMessages(k.offset.TopicRef, protocol.Partitioning{Kind: protocol.PartitionByID}, first())))
 	total := 0
 	for round := range *rounds {
 		var wg, ready sync.WaitGroup
-		ready.Add(len(producers))
+		ready.Add(len(producers) + 1)
+		wg.Go(func() { k.run(t, s.Addr(), round, &ready) })
 		for _, p := range producers {
 			own := rand.New(rand.NewPCG(*seed, uint64(round)<<8|uint64(p.id)))
 			wg.Go(func() { p.run(t, s.Addr(), own, &ready) })
@@ -148,6 +182,7 @@ func TestKill_EveryAcknowledgedMessageIsThereAfterwards(t *testing.T) {
 		for _, p := range producers {
 			total += p.verify(t, reader, round)
 		}
+		k.verify(t, reader)
 		_ = reader.Close() // all it was for is done
 		if t.Failed() {
 			t.Fatalf("round %d; again: go test ./test/crash -kill-seed %d -rounds %d", round, *seed, *rounds)
@@ -158,6 +193,9 @@ func TestKill_EveryAcknowledgedMessageIsThereAfterwards(t *testing.T) {
 		if len(p.ledger.confirmed) == 0 {
 			t.Errorf("producer %d never had a message confirmed: the rounds prove nothing about it", p.id)
 		}
+	}
+	if len(k.created) == 0 || k.stored == 0 {
+		t.Error("no stream was created and no offset stored: the rounds prove nothing about them")
 	}
 }
 

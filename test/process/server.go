@@ -74,20 +74,29 @@ func New(t testing.TB, opts Options) *Server {
 // Launch starts the next life and waits until it serves.
 func (s *Server) Launch() {
 	s.t.Helper()
+	if !s.Try() {
+		s.t.Fatalf("the server ended instead of serving: %s", s.cmd.ProcessState)
+	}
+}
+
+// Try starts the next life and waits until it serves, true, or has ended, false.
+func (s *Server) Try() bool {
+	s.t.Helper()
 	s.spawn()
 	deadline := time.Now().Add(startLimit)
 	for time.Now().Before(deadline) {
 		if address, ok := s.bound(); ok {
 			s.address = address
-			return
+			return true
 		}
 		select {
 		case <-s.exited:
-			s.t.Fatalf("the server ended instead of serving: %s", s.cmd.ProcessState)
+			return false
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-	s.t.Fatalf("the server does not serve after %v", startLimit)
+	s.t.Fatalf("the server neither serves nor ends after %v", startLimit)
+	return false
 }
 
 // Refused starts a life that must end by itself, without serving, and returns its exit code and its log.
