@@ -126,7 +126,9 @@ func (m *metaGroup) replay(state superblock.State, present bool, headers []proto
 		if _, err := m.replica.Recovered(now, []vsr.Entry{{Header: h, Body: vsr.Body{Bytes: body}}}); err != nil {
 			return fmt.Errorf("replay op %d: %w", headers[i].Op(), err)
 		}
-		m.replica.Effects()
+		if m.replica.Effects().Superblock != nil {
+			m.wantView = true // the gate has asked for it and asks only once
+		}
 	}
 	m.state.Drain()
 	m.view.Store(m.state.View())
@@ -271,13 +273,25 @@ func (n *Node) removeLater(dir string) {
 	})
 }
 
-// evictPredecessor moves a directory aside that belongs to another incarnation of the same ids.
+// evictPredecessor moves a directory aside that belongs to an earlier incarnation of the same ids. One that says it
+// is of a later incarnation has a damaged record and is refused.
 func (n *Node) evictPredecessor(dir string, revision uint64) error {
 	owner, known, err := segment.ReadIncarnation(n.fs, dir)
 	if err != nil || !known || owner == revision {
 		return err
 	}
-	return n.setAside(dir)
+	if owner > revision {
+		return fmt.Errorf("%s: purge.gen names incarnation %d, newer than the partition's own %d: damaged, restore the backup",
+			dir, owner, revision)
+	}
+	// The record has no checksum: a flipped bit in it must not cost the data, so nothing is removed, now or by a
+	// later boot.
+	aside := fmt.Sprintf("%s.foreign.%d", dir, owner)
+	n.log.Warn("partition directory of another incarnation is set aside", "dir", dir, "aside", aside, "found", owner, "want", revision)
+	if err := n.fs.Rename(dir, aside); err != nil {
+		return err
+	}
+	return n.fs.SyncDir(path.Dir(dir))
 }
 
 // removePartition deletes the directory of a deleted partition, if it still is that partition's.
