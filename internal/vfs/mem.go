@@ -300,10 +300,10 @@ func (m *Mem) renamable(oldName, newName string) error {
 	switch {
 	case err == nil && target.isDir:
 		return syscall.EEXIST
-	case err == nil && node.isDir:
-		return syscall.ENOTDIR
 	case node.isDir && strings.HasPrefix(path.Clean("/"+newName)+"/", path.Clean("/"+oldName)+"/"):
 		return syscall.EINVAL
+	case err == nil && node.isDir:
+		return syscall.ENOTDIR
 	}
 	return nil
 }

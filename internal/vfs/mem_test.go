@@ -112,6 +112,25 @@ func TestMem_BehavesLikeTheSystem(t *testing.T) {
 	})
 }
 
+func TestMem_RefusesADirectoryBelowItself(t *testing.T) {
+	for _, fsys := range []FS{OS, NewMem(1)} {
+		root := t.TempDir()
+		if err := fsys.MkdirAll(filepath.Join(root, "d")); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fsys.OpenFile(filepath.Join(root, "d/e"), ReadWrite|Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		for _, to := range []string{"d/e", "d/new"} { // a file that is there, and none
+			if err := fsys.Rename(filepath.Join(root, "d"), filepath.Join(root, to)); !errors.Is(err, syscall.EINVAL) {
+				t.Errorf("%T: to %s: %v", fsys, to, err)
+			}
+		}
+	}
+}
+
 func TestMem_HandlesOutliveTheirName(t *testing.T) {
 	m := NewMem(1)
 	f, _ := m.Create("a")
