@@ -68,14 +68,10 @@ func (r *Replica) stamp(h *protocol.Header, command protocol.Command) {
 // onPrepareOk counts an acknowledgement.
 func (r *Replica) onPrepareOk(m *Message) {
 	ok := (*PrepareOkHeader)(m.Header)
-	switch view := m.Header.View(); {
-	case view > r.view:
-		r.observeView(m.Header)
-		r.drop(DropNewerView)
+	if !r.inView(m) {
 		return
-	case view < r.view:
-		r.drop(DropOldView)
-		return
+	}
+	switch {
 	case !r.IsPrimary():
 		r.drop(DropRole)
 		return

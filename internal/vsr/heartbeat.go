@@ -34,14 +34,10 @@ func (r *Replica) broadcastCommit() {
 // onCommit takes the commit point of the primary.
 func (r *Replica) onCommit(m *Message) {
 	c := (*CommitHeader)(m.Header)
-	switch view := m.Header.View(); {
-	case view > r.view:
-		r.observeView(m.Header)
-		r.drop(DropNewerView)
+	if !r.inView(m) {
 		return
-	case view < r.view:
-		r.drop(DropOldView)
-		return
+	}
+	switch {
 	case r.IsPrimary():
 		r.drop(DropRole)
 		return

@@ -107,14 +107,10 @@ func (r *Replica) sendPrepare(to uint8, s *slot) {
 // onPrepare takes an operation from the primary or from the chain.
 func (r *Replica) onPrepare(m *Message) {
 	h := (*protocol.PrepareHeader)(m.Header)
-	switch view := m.Header.View(); {
-	case view > r.view:
-		r.observeView(m.Header)
-		r.drop(DropNewerView)
+	if !r.inView(m) {
 		return
-	case view < r.view:
-		r.drop(DropOldView)
-		return
+	}
+	switch {
 	case r.IsPrimary():
 		r.drop(DropRole)
 		return

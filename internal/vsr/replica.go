@@ -245,6 +245,20 @@ func (r *Replica) observeView(h *protocol.Header) {
 	}
 }
 
+// inView reports whether a frame is of the current view. Any other is dropped, and a newer view noted.
+func (r *Replica) inView(m *Message) bool {
+	switch view := m.Header.View(); {
+	case view > r.view:
+		r.observeView(m.Header)
+		r.drop(DropNewerView)
+		return false
+	case view < r.view:
+		r.drop(DropOldView)
+		return false
+	}
+	return true
+}
+
 // Done takes the end of work that an effect asked for.
 func (r *Replica) Done(now Time, c Completion) {
 	r.input(now)
