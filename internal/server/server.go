@@ -168,17 +168,6 @@ func addrPort(l *transport.Listener) netip.AddrPort {
 	return a
 }
 
-// Addr is the address of the TCP door, the zero value when it is closed.
-func (s *Server) Addr() netip.AddrPort {
-	if s.listener == nil {
-		return netip.AddrPort{}
-	}
-	return addrPort(s.listener)
-}
-
-// Node is the node behind the doors.
-func (s *Server) Node() *node.Node { return s.node }
-
 // Close shuts the doors, lets what was read be answered, syncs everything and stops.
 func (s *Server) Close() error {
 	var err error

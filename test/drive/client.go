@@ -86,15 +86,6 @@ func (c *Client) Ask(code protocol.CommandCode, body []byte) []byte {
 	return append([]byte(nil), reply.Body...)
 }
 
-// Must1 unwraps a result that comes with an error.
-func Must1[T any](c *Client) func(T, error) T {
-	return func(v T, err error) T {
-		c.t.Helper()
-		c.Must(err)
-		return v
-	}
-}
-
 // Topic is a topic of a test.
 type Topic struct {
 	command.TopicRef
