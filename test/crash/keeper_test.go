@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/galgolog/galgo/internal/batch"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/rawclient"
-	"github.com/galgolog/galgo/test/process"
 )
 
 // keeper is a client that stores offsets and creates and deletes streams until the server dies, and remembers
@@ -36,17 +34,11 @@ func first() []byte {
 }
 
 func (k *keeper) run(t testing.TB, addr string, round int, ready *sync.WaitGroup) {
-	once := sync.OnceFunc(ready.Done)
-	defer once()
-	conn, err := rawclient.DialOptions(addr, rawclient.Options{Timeout: 20 * time.Second})
-	if err != nil {
+	conn := enter(addr, ready)
+	if conn == nil {
 		return
 	}
 	defer func() { _ = conn.Close() }() // the server is gone, or the round is over
-	if err := conn.SignIn(process.RootName, process.RootPassword); err != nil {
-		return
-	}
-	once()
 	for n := 0; ; n++ {
 		// The largest offset that may be stored is not known here; one that is too large is refused.
 		err := conn.StoreOffset(k.offset, k.stored+1, protocol.AckQuorum)

@@ -71,17 +71,11 @@ type producer struct {
 // run signs in, tells ready, and sends until the connection breaks. What was not answered may or may not be in
 // the log.
 func (p *producer) run(t testing.TB, addr string, rng *rand.Rand, ready *sync.WaitGroup) {
-	once := sync.OnceFunc(ready.Done)
-	defer once()
-	conn, err := rawclient.DialOptions(addr, rawclient.Options{Timeout: 20 * time.Second})
-	if err != nil {
+	conn := enter(addr, ready)
+	if conn == nil {
 		return
 	}
 	defer func() { _ = conn.Close() }() // the server is gone, or the round is over
-	if err := conn.SignIn(process.RootName, process.RootPassword); err != nil {
-		return
-	}
-	once()
 	if err := p.send(conn, rng); err != nil {
 		t.Error(err)
 	}
@@ -252,6 +246,21 @@ func (p *producer) verify(t testing.TB, conn *rawclient.Conn, round int) (read i
 		}
 	}
 	return len(found)
+}
+
+// enter signs in for a client of a round and tells ready, whether it succeeded or not. Nil means that the server died
+// first.
+func enter(addr string, ready *sync.WaitGroup) *rawclient.Conn {
+	defer ready.Done()
+	conn, err := rawclient.DialOptions(addr, rawclient.Options{Timeout: 20 * time.Second})
+	if err != nil {
+		return nil
+	}
+	if err := conn.SignIn(process.RootName, process.RootPassword); err != nil {
+		_ = conn.Close() // useless now
+		return nil
+	}
+	return conn
 }
 
 func signIn(t testing.TB, s *process.Server) *rawclient.Conn {
