@@ -123,13 +123,11 @@ func TestLayout(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, Options{Path: path, Folders: Folders{Topics: "t"}})
 	for got, want := range map[string]string{
-		d.Partition(1, 2, 3):       "streams/1/t/2/partitions/3",
-		d.ConsumerOffsets(1, 2, 3): "streams/1/t/2/partitions/3/offsets/consumers",
-		d.GroupOffsets(1, 2, 3):    "streams/1/t/2/partitions/3/offsets/groups",
-		d.WAL(4):                   "wal/shard-4",
-		d.Metadata():               "metadata",
-		d.RuntimeFile():            "runtime/current_config.toml",
-		d.Logs():                   "logs",
+		d.Partition(1, 2, 3): "streams/1/t/2/partitions/3",
+		d.WAL(4):             "wal/shard-4",
+		d.Metadata():         "metadata",
+		d.RuntimeFile():      "runtime/current_config.toml",
+		d.Logs():             "logs",
 	} {
 		if got != filepath.Join(path, want) {
 			t.Errorf("got %s; want %s", got, want)

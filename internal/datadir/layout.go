@@ -18,7 +18,6 @@ type Folders struct {
 const (
 	metadataFolder = "metadata"
 	walFolder      = "wal"
-	offsetsFolder  = "offsets"
 	lockFile       = "galgo.lock"
 	runtimeFile    = "current_config.toml"
 	// LogFile is the name of the live log file in Dir.Logs.
@@ -38,41 +37,61 @@ func (f Folders) withDefaults() Folders {
 	return f
 }
 
-// Path is the data directory itself, absolute.
-func (d *Dir) Path() string { return d.path }
+// Layout names what is where in a data directory. Paths are built from numbers and configured names only; nothing is
+// looked at. Safe for concurrent use.
+type Layout struct {
+	path    string
+	folders Folders
+}
+
+// NewLayout is the layout of the data directory path.
+func NewLayout(path string, f Folders) Layout { return Layout{path, f.withDefaults()} }
+
+// Path is the data directory itself.
+func (l Layout) Path() string { return l.path }
 
 // Metadata is the folder of the metadata group.
-func (d *Dir) Metadata() string { return filepath.Join(d.path, metadataFolder) }
+func (l Layout) Metadata() string { return filepath.Join(l.path, metadataFolder) }
 
 // WAL is the folder of the write-ahead log of a shard.
-func (d *Dir) WAL(shard int) string {
-	return filepath.Join(d.path, walFolder, "shard-"+strconv.Itoa(shard))
+func (l Layout) WAL(shard int) string {
+	return filepath.Join(l.path, walFolder, "shard-"+strconv.Itoa(shard))
 }
 
 // Streams is the folder of all streams.
-func (d *Dir) Streams() string { return filepath.Join(d.path, d.folders.Streams) }
+func (l Layout) Streams() string { return filepath.Join(l.path, l.folders.Streams) }
+
+// Topics is the folder of the topics of a stream.
+func (l Layout) Topics(stream uint32) string {
+	return filepath.Join(l.Streams(), number(stream), l.folders.Topics)
+}
+
+// Partitions is the folder of the partitions of a topic.
+func (l Layout) Partitions(stream, topic uint32) string {
+	return filepath.Join(l.Topics(stream), number(topic), l.folders.Partitions)
+}
 
 // Partition is the folder of one partition. It appears on first use of the partition.
-func (d *Dir) Partition(stream, topic, partition uint32) string {
-	number := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-	return filepath.Join(d.Streams(), number(stream), d.folders.Topics, number(topic), d.folders.Partitions, number(partition))
+func (l Layout) Partition(stream, topic, partition uint32) string {
+	return filepath.Join(l.Partitions(stream, topic), number(partition))
 }
 
-// ConsumerOffsets is the folder of the offsets that consumers stored in a partition.
-func (d *Dir) ConsumerOffsets(stream, topic, partition uint32) string {
-	return filepath.Join(d.Partition(stream, topic, partition), offsetsFolder, "consumers")
-}
+func number(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 
-// GroupOffsets is the folder of the offsets that consumer groups stored in a partition.
-func (d *Dir) GroupOffsets(stream, topic, partition uint32) string {
-	return filepath.Join(d.Partition(stream, topic, partition), offsetsFolder, "groups")
+// ParseNumber reads the name of a folder of a stream, topic or partition, which is a plain decimal number.
+func ParseNumber(name string) (uint32, bool) {
+	v, err := strconv.ParseUint(name, 10, 32)
+	if err != nil || number(uint32(v)) != name {
+		return 0, false
+	}
+	return uint32(v), true
 }
 
 // Runtime is the folder of what concerns only this run of the server.
-func (d *Dir) Runtime() string { return filepath.Join(d.path, d.folders.Runtime) }
+func (l Layout) Runtime() string { return filepath.Join(l.path, l.folders.Runtime) }
 
 // RuntimeFile is where WriteRuntime puts the effective configuration.
-func (d *Dir) RuntimeFile() string { return filepath.Join(d.Runtime(), runtimeFile) }
+func (l Layout) RuntimeFile() string { return filepath.Join(l.Runtime(), runtimeFile) }
 
 // Logs is the folder of the log files. A folder of that name in the working directory is used instead of the
 // one in the data directory.

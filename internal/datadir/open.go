@@ -54,11 +54,10 @@ type Options struct {
 // Dir is a data directory that belongs to this process until Close. Its methods may be called from any
 // goroutine.
 type Dir struct {
-	path    string
-	logs    string
-	folders Folders
-	lock    *flock.Flock
-	first   bool
+	Layout
+	logs  string
+	lock  *flock.Flock
+	first bool
 }
 
 // Open creates the directory where it is missing, locks it, wipes it if asked to, and makes the folders that
@@ -74,7 +73,7 @@ func Open(o Options) (*Dir, error) {
 			return nil, err
 		}
 	}
-	d := &Dir{path: path, folders: o.Folders.withDefaults()}
+	d := &Dir{Layout: NewLayout(path, o.Folders)}
 	if err := os.MkdirAll(path, dirMode); err != nil {
 		return nil, fmt.Errorf("data directory create: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
@@ -52,7 +53,7 @@ func (e *MissingJournalError) Error() string {
 // the metadata group refuses.
 func Open(o Options) (*Node, error) {
 	n := newNode(o)
-	if err := makeDirs(n.fs, n.layout.root, n.layout.metadataDir()); err != nil {
+	if err := makeDirs(n.fs, n.layout.Path(), n.layout.Metadata()); err != nil {
 		return nil, fmt.Errorf("metadata directory: %w", err)
 	}
 	if err := n.openMetadata(o.Metadata); err != nil {
@@ -66,7 +67,7 @@ func Open(o Options) (*Node, error) {
 }
 
 func (n *Node) openMetadata(o MetadataOptions) error {
-	dir := n.layout.metadataDir()
+	dir := n.layout.Metadata()
 	store, outcome, err := superblock.Open(n.fs, dir)
 	if err != nil {
 		return err
@@ -217,17 +218,17 @@ func (s *shard) opening() bool {
 // listPartitions returns the partitions that have a directory, ascending.
 func (n *Node) listPartitions() ([]protocol.GroupID, error) {
 	var ids []protocol.GroupID
-	streams, err := n.numbersIn(n.layout.streamsDir())
+	streams, err := n.numbersIn(n.layout.Streams())
 	if err != nil {
 		return nil, err
 	}
 	for _, stream := range streams {
-		topics, err := n.numbersIn(n.layout.topicsDir(stream))
+		topics, err := n.numbersIn(n.layout.Topics(stream))
 		if err != nil {
 			return nil, err
 		}
 		for _, topic := range topics {
-			parts, err := n.numbersIn(n.layout.partitionsDir(stream, topic))
+			parts, err := n.numbersIn(n.layout.Partitions(stream, topic))
 			if err != nil {
 				return nil, err
 			}
@@ -252,7 +253,7 @@ func (n *Node) numbersIn(dir string) ([]uint32, error) {
 	}
 	var numbers []uint32
 	for _, name := range names {
-		if v, ok := parseNumber(name); ok {
+		if v, ok := datadir.ParseNumber(name); ok {
 			numbers = append(numbers, v)
 		} else if strings.Contains(name, deletedMark) {
 			n.removeLater(path.Join(dir, name))

@@ -120,7 +120,7 @@ func (e *FenceError) Unwrap() error { return e.Reason }
 
 func (n *Node) partitionDir(id protocol.GroupID) string {
 	stream, topic, part := id.Partition()
-	return n.layout.PartitionDir(stream, topic, part)
+	return n.layout.Partition(stream, topic, part)
 }
 
 func (g *group) enqueue(w *Work) { g.waiting.push(w) }

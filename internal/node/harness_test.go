@@ -10,6 +10,7 @@ import (
 
 	"github.com/galgolog/galgo/internal/batch"
 	"github.com/galgolog/galgo/internal/buffer"
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -36,7 +37,7 @@ func openRig(t testing.TB, dir string, change func(*Options)) *rig {
 	t.Helper()
 	o := Options{
 		FS: vfs.OS, Clock: SystemClock(), Executor: NewExecutor(), Log: discardLog(),
-		Root: dir, Shards: 2, Incarnation: protocol.Uint128From64(uint64(time.Now().UnixNano()) | 1),
+		Layout: datadir.NewLayout(dir, datadir.Folders{}), Shards: 2, Incarnation: protocol.Uint128From64(uint64(time.Now().UnixNano()) | 1),
 		Limits: Limits{Validate: true},
 		Metadata: MetadataOptions{
 			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: uint64(time.Now().UnixNano()) | 1,

@@ -11,21 +11,20 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/galgolog/galgo/internal/buffer"
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
-// Options are the parts and limits of a node. FS, Clock, Executor, Log and Root are needed.
+// Options are the parts and limits of a node. FS, Clock, Executor, Log and Layout are needed.
 type Options struct {
 	FS       vfs.FS
 	Clock    Clock
 	Executor Executor
 	Log      *slog.Logger
 	Pool     *buffer.Pool
-	// Root is the data directory. StreamsDir, TopicsDir and PartitionsDir name the levels below it; empty
-	// means streams, topics and partitions.
-	Root                                 string
-	StreamsDir, TopicsDir, PartitionsDir string
+	// Layout is the data directory.
+	Layout datadir.Layout
 	// Shards is the number of shards; 0 means one.
 	Shards int
 	// Cluster, ReplicaID and Replicas identify the node. Replicas 0 means 1.
@@ -88,7 +87,7 @@ type Node struct {
 	exec        Executor
 	log         *slog.Logger
 	pool        *buffer.Pool
-	layout      layout
+	layout      datadir.Layout
 	cluster     protocol.Uint128
 	replicaID   uint8
 	replicas    uint8
@@ -115,7 +114,7 @@ type Node struct {
 func newNode(o Options) *Node {
 	o.Limits.fill()
 	n := &Node{
-		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: newLayout(&o),
+		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: o.Layout,
 		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation,
 		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal,
 		coldReads: make(chan struct{}, o.Limits.ColdReads), stop: make(chan struct{}),

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
@@ -207,7 +208,7 @@ func TestNode_AnotherClientsTableIsRefused(t *testing.T) {
 	r := openRig(t, dir, nil)
 	r.close()
 	o := Options{
-		FS: r.n.fs, Clock: SystemClock(), Executor: NewExecutor(), Log: r.n.log, Root: dir,
+		FS: r.n.fs, Clock: SystemClock(), Executor: NewExecutor(), Log: r.n.log, Layout: datadir.NewLayout(dir, datadir.Folders{}),
 		Incarnation: protocol.Uint128From64(3),
 		Metadata:    MetadataOptions{JournalSlots: 1024, ClientsTableMax: 65, Root: func() (string, string, error) { return "iggy", "h", nil }, JournalEpoch: 5},
 	}

@@ -112,7 +112,7 @@ func (n *Node) claimDir(dir string, revision, generation uint64) error {
 	if _, err := n.fs.Stat(path.Join(dir, segment.LogName(0))); err == nil {
 		return nil // data of before there were records: its generation is 0
 	}
-	parents, err := missingParents(n.fs, n.layout.root, dir)
+	parents, err := missingParents(n.fs, n.layout.Path(), dir)
 	if err != nil {
 		return err
 	}

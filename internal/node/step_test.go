@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -52,7 +53,7 @@ func openStepRig(t testing.TB, disk *vfs.Mem) *stepRig {
 	t.Helper()
 	s := &stepRig{exec: &handExecutor{}, clock: &handClock{ticks: 1000}, disk: disk}
 	n, err := Open(Options{
-		FS: disk, Clock: s.clock, Executor: s.exec, Log: discardLog(), Root: "/data", Incarnation: protocol.Uint128From64(1),
+		FS: disk, Clock: s.clock, Executor: s.exec, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}), Incarnation: protocol.Uint128From64(1),
 		Limits: Limits{ReservationLease: 100},
 		Metadata: MetadataOptions{
 			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: 1,

@@ -175,7 +175,7 @@ func (c *clockHand) forget(g *group) {
 
 // checkFreeSpace refuses sends below the watermark and admits them above it.
 func (n *Node) checkFreeSpace() {
-	free, err := n.fs.FreeBytes(n.layout.root)
+	free, err := n.fs.FreeBytes(n.layout.Path())
 	if err != nil {
 		return
 	}

@@ -213,3 +213,11 @@ func TestIndex_DecodeKeepsOrderOrNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestOffsetDir(t *testing.T) {
+	for kind, want := range map[OffsetKind]string{ConsumerOffset: "p/offsets/consumers", GroupOffset: "p/offsets/groups"} {
+		if got := OffsetDir("p", kind); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}

@@ -108,8 +108,7 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 	ticks := func(d time.Duration) uint64 { return max(uint64(d/(10*time.Millisecond)), 1) }
 	return node.Options{
 		FS: vfs.OS, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: telemetry.Thread(s.log, "shard-0"),
-		Pool: pool, Root: dir.Path(), StreamsDir: cfg.System.StreamPath, TopicsDir: cfg.System.TopicPath,
-		PartitionsDir: cfg.System.PartitionPath, Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
+		Pool: pool, Layout: dir.Layout, Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
 		ReplicaID: uint8(cfg.ReplicaID), Replicas: 1, Incarnation: incarnation,
 		Limits: node.Limits{
 			PrepareDepth: cfg.Partition.PrepareQueueDepth, MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize),

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
@@ -58,7 +59,7 @@ func (r *rig) open() {
 	r.t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	n := node.Options{
-		FS: r.fs, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: quiet, Root: "data", Shards: 2,
+		FS: r.fs, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: quiet, Layout: datadir.NewLayout("data", datadir.Folders{}), Shards: 2,
 		Incarnation: protocol.Uint128From64(epoch.Add(2) | 1), Limits: node.Limits{Validate: true, FreeSpaceMin: 1},
 		Metadata: node.MetadataOptions{
 			JournalSlots: 4096, ClientsTableMax: 64, JournalEpoch: epoch.Add(2) | 1,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -85,7 +86,7 @@ func (w *World) boot() error {
 	w.lives++
 	w.Report.Lives++
 	n, err := node.Open(node.Options{
-		FS: w.disk, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Root: "/data",
+		FS: w.disk, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: datadir.NewLayout("/data", datadir.Folders{}),
 		Shards: 1 + int(w.seed%3), Incarnation: protocol.Uint128{Lo: w.rng.Uint64() | 1, Hi: w.rng.Uint64()},
 		Limits: node.Limits{
 			ReservationLease: 64, TailBytes: 8 << 10, TailPartitionBytes: 2 << 10, Validate: true, NoRetention: true,
