@@ -46,6 +46,7 @@ type Metric struct {
 // Metrics returns the current numbers. Names use base units.
 func (n *Node) Metrics() []Metric {
 	m := n.metrics
+	written, synced := n.View().Promises()
 	return []Metric{
 		{"galgo_partitions_fenced_total", "Partitions stopped with a typed reason.", float64(m.fenced.Load()), false},
 		{"galgo_poll_faults_total", "Polls that met bytes which could not be served.", float64(m.pollFaults.Load()), false},
@@ -55,6 +56,8 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_requests_refused_full_total", "Requests answered 58 after waiting for room.", float64(m.refusedFull.Load()), false},
 		{"galgo_requests_refused_disk_total", "Sends answered 58 because free space was below the watermark.", float64(m.refusedDisk.Load()), false},
 		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},
+		{"galgo_topics_written", "Topics whose messages are acknowledged once written to the page cache.", float64(written), true},
+		{"galgo_topics_synced", "Topics whose messages are acknowledged after fsync.", float64(synced), true},
 		{"galgo_tail_bytes", "Recent batches kept in memory for polls.", float64(n.tailBytes.Load()), true},
 		{"galgo_buffer_live_bytes", "Message memory in use.", float64(n.pool.LiveBytes()), true},
 		{"galgo_buffer_idle_bytes", "Message memory kept for reuse.", float64(n.pool.IdleBytes()), true},

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -24,6 +25,9 @@ func (n *Node) reconcile(c metadata.Changes) {
 		return
 	}
 	for _, p := range c.Partitions {
+		if p.Kind == metadata.PartitionsCreated && p.First == 0 || p.Kind == metadata.PartitionsReconfigured {
+			n.tellPromise(&p)
+		}
 		if p.Kind == metadata.PartitionsCreated {
 			continue
 		}
@@ -33,6 +37,18 @@ func (n *Node) reconcile(c metadata.Changes) {
 				n.shards[n.shardIndex(id)].postControl(func(s *shard) { s.reconcile(id) })
 			}
 		}
+	}
+}
+
+// tellPromise logs what an acknowledgement of a topic means that was created or changed.
+func (n *Node) tellPromise(p *metadata.PartitionChange) {
+	s := n.View().StreamByID(p.Stream)
+	if s == nil {
+		return
+	}
+	if t := s.TopicByID(p.Topic); t != nil {
+		n.log.Info("topic durability", "topic", s.Name+"/"+t.Name, "id", fmt.Sprintf("%d/%d", p.Stream, p.Topic),
+			"promise", t.Options.Promise().Words())
 	}
 }
 

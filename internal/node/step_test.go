@@ -49,17 +49,24 @@ type stepRig struct {
 	disk  *vfs.Mem
 }
 
-func openStepRig(t testing.TB, disk *vfs.Mem) *stepRig {
+func openStepRig(t testing.TB, disk *vfs.Mem) *stepRig { return openStepRigWith(t, disk, nil) }
+
+// openStepRigWith opens a node whose options a test changes.
+func openStepRigWith(t testing.TB, disk *vfs.Mem, change func(*Options)) *stepRig {
 	t.Helper()
 	s := &stepRig{exec: &handExecutor{}, clock: &handClock{ticks: 1000}, disk: disk}
-	n, err := Open(Options{
+	o := Options{
 		FS: disk, Clock: s.clock, Executor: s.exec, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}), Incarnation: protocol.Uint128From64(1),
 		Limits: Limits{ReservationLease: 100},
 		Metadata: MetadataOptions{
 			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: 1,
 		},
 		Fatal: func(code int, err error) { t.Errorf("fatal %d: %v", code, err) },
-	})
+	}
+	if change != nil {
+		change(&o)
+	}
+	n, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/galgolog/galgo/internal/buffer"
 	"github.com/galgolog/galgo/internal/config"
 	"github.com/galgolog/galgo/internal/datadir"
+	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/session"
 	"github.com/galgolog/galgo/internal/telemetry"
@@ -85,6 +86,9 @@ func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, err
 		return nil, err
 	}
 	log.Info("recovered", "partitions", s.node.Partitions(), "metadata_op", s.node.MetadataCommit(), "took", time.Since(started).Round(time.Millisecond).String())
+	written, synced := s.node.View().Promises()
+	log.Info("durability of topics", "default", metadata.StandardPromise().Words(), "enforce_fsync", metadata.PromiseSynced.Words(),
+		"topics_written", written, "topics_synced", synced)
 	s.node.Start()
 	if err := s.node.AwaitBootstrap(); err != nil {
 		return nil, errors.Join(err, s.node.Close())
