@@ -40,11 +40,11 @@ func replicated(c *drive.Client, op protocol.Operation, body []byte) []byte {
 }
 
 func TestSignIn_NothingButPingBeforeIt(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := drive.Fresh(t)
 	c := drive.Dial(t, s)
 	c.Must(c.Ping())
 	for _, code := range reads {
-		drive.Want(t, code.String(), read(c, code, nil), drive.Denied(protocol.CodeUnauthenticated))
+		drive.Want(t, code.String(), c.TryRead(code, nil), drive.Denied(protocol.CodeUnauthenticated))
 	}
 	for _, op := range writes {
 		_, err := c.Exchange(replicated(c, op, nil))
@@ -52,16 +52,16 @@ func TestSignIn_NothingButPingBeforeIt(t *testing.T) {
 	}
 	reply, err := c.Read(protocol.CmdStats, nil)
 	drive.Want(t, "stats", err, drive.Denied(protocol.CodeUnauthenticated))
-	check(t, "commit shown to a stranger", reply.Header.Commit(), 0)
+	drive.Check(t, "commit shown to a stranger", reply.Header.Commit(), 0)
 	_, err = c.Exchange(replicated(c, protocol.OpLogout, nil))
 	drive.Want(t, "logout of a stranger", err, drive.OK)
 	c.Must(c.SignIn(process.RootName, process.RootPassword))
-	c.Must(read(c, protocol.CmdStats, nil))
-	check(t, "user", c.UserID(), 0)
+	c.Must(c.TryRead(protocol.CmdStats, nil))
+	drive.Check(t, "user", c.UserID(), 0)
 }
 
 func TestSignIn_Refusals(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := drive.Fresh(t)
 	prefix := command.LoginPrefix{Version: protocol.Version, SDKName: []byte("test"), SDKVersion: []byte("1")}
 	old, newer, patch := prefix, prefix, prefix
 	old.Version, newer.Version, patch.Version = 10<<10, 12<<10, protocol.Version+7
@@ -93,27 +93,27 @@ func TestSignIn_Refusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := drive.Dial(t, s)
-			drive.Want(t, "sign-in", do(conn, protocol.OpRegister, c.body), c.want)
+			drive.Want(t, "sign-in", conn.Try(protocol.OpRegister, c.body), c.want)
 			conn.Must(conn.SignIn(process.RootName, process.RootPassword))
-			conn.Must(read(conn, protocol.CmdStreamList, nil))
+			conn.Must(conn.TryRead(protocol.CmdStreamList, nil))
 		})
 	}
 }
 
 func TestSignIn_LegacyCodesAreMalformedLogins(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	for _, c := range []*drive.Client{drive.Dial(t, s), root} {
 		for _, code := range []protocol.CommandCode{protocol.CmdUserLogin, protocol.CmdPersonalAccessTokenLogin} {
-			drive.Want(t, code.String(), read(c, code, []byte("x")), drive.Evicted(protocol.EvictMalformedLogin))
+			drive.Want(t, code.String(), c.TryRead(code, []byte("x")), drive.Evicted(protocol.EvictMalformedLogin))
 		}
 	}
 	for _, code := range []protocol.CommandCode{protocol.CmdUserLogout, protocol.CmdUserLoginRegister, protocol.CmdUserLoginRegisterWithPat} {
-		drive.Want(t, code.String()+" as a read", read(root, code, nil), drive.Denied(protocol.CodeInvalidCommand))
+		drive.Want(t, code.String()+" as a read", root.TryRead(code, nil), drive.Denied(protocol.CodeInvalidCommand))
 	}
 }
 
 func TestSignIn_VersionWindowIsInTheEviction(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := drive.Fresh(t)
 	c := drive.Dial(t, s)
 	body := command.Login{
 		LoginPrefix: command.LoginPrefix{Version: 7 << 10, SDKName: []byte("test"), SDKVersion: []byte("1")},
@@ -123,32 +123,32 @@ func TestSignIn_VersionWindowIsInTheEviction(t *testing.T) {
 	var frame protocol.EvictionHeader
 	readFull(t, c, frame[:])
 	highest, lowest := frame.Versions()
-	check(t, "highest version", highest, protocol.Version)
-	check(t, "lowest version", lowest, protocol.VersionMin)
+	drive.Check(t, "highest version", highest, protocol.Version)
+	drive.Check(t, "lowest version", lowest, protocol.VersionMin)
 }
 
 func TestSignIn_AgainOnABoundConnection(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	newUser(root, "alice", "alice password", nil)
 	c := drive.Root(t, s)
 	first := c.Session()
 	c.Must(c.SignIn(process.RootName, process.RootPassword))
-	check(t, "session of the same user", c.Session(), first)
+	drive.Check(t, "session of the same user", c.Session(), first)
 	drive.Want(t, "bad credentials", c.SignIn("alice", "not hers at all"), drive.Evicted(protocol.EvictInvalidCredentials))
-	c.Must(read(c, protocol.CmdUserList, nil))
+	c.Must(c.TryRead(protocol.CmdUserList, nil))
 	c.Must(c.SignIn("alice", "alice password"))
 	if c.Session() <= first {
 		t.Errorf("session %d of another user is not above %d", c.Session(), first)
 	}
-	drive.Want(t, "users for alice", read(c, protocol.CmdUserList, nil), drive.Denied(protocol.CodeUnauthorized))
+	drive.Want(t, "users for alice", c.TryRead(protocol.CmdUserList, nil), drive.Denied(protocol.CodeUnauthorized))
 }
 
 func TestSignOut_LeavesTheConnectionUsable(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := drive.Fresh(t)
 	c := drive.Root(t, s)
 	before := c.Session()
 	c.Must(c.SignOut())
-	drive.Want(t, "read after logout", read(c, protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
+	drive.Want(t, "read after logout", c.TryRead(protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
 	c.Must(c.Ping())
 	c.Must(c.SignIn(process.RootName, process.RootPassword))
 	if c.Session() <= before {
@@ -158,13 +158,13 @@ func TestSignOut_LeavesTheConnectionUsable(t *testing.T) {
 }
 
 func TestSignIn_AClientIDBelongsToTheNewestConnection(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	newUser(root, "alice", "alice password", nil)
 	older := drive.Root(t, s)
 	newer := drive.DialOptions(t, s, rawclient.Options{Client: older.Client()})
 	newer.Must(newer.SignIn(process.RootName, process.RootPassword))
-	drive.Want(t, "read of the older", read(older, protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
-	drive.Want(t, "write of the older", do(older, protocol.OpCreateStream, command.CreateStream{Name: []byte("x")}.Append(nil)),
+	drive.Want(t, "read of the older", older.TryRead(protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
+	drive.Want(t, "write of the older", older.Try(protocol.OpCreateStream, command.CreateStream{Name: []byte("x")}.Append(nil)),
 		drive.Evicted(protocol.EvictNoSession))
 	newer.NewStream("newer")
 	thief := drive.DialOptions(t, s, rawclient.Options{Client: newer.Client()})

@@ -99,11 +99,11 @@ func numbers(from, to int) []uint32 {
 }
 
 func TestGroups_LifeCycleAndRefusals(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 3)
 	group := newGroup(c, topic, "workers")
 	m := join(t, s, group)
-	one := func(op protocol.Operation, g command.GroupRef) error { return do(c, op, g.Append(nil)) }
+	one := func(op protocol.Operation, g command.GroupRef) error { return c.Try(op, g.Append(nil)) }
 	at := func(stream, topic, group string) command.GroupRef {
 		return command.GroupRef{TopicRef: ref(named(stream), named(topic)), Group: named(group)}
 	}
@@ -125,10 +125,10 @@ func TestGroups_LifeCycleAndRefusals(t *testing.T) {
 		{"leave a missing group", one(protocol.OpLeaveConsumerGroup, at("orders", "events", "none")), drive.Rejected(protocol.CodeConsumerGroupIdNotFound)},
 		{"leave as a stranger", one(protocol.OpLeaveConsumerGroup, group), drive.Rejected(protocol.CodeConsumerGroupMemberNotFound)},
 		{"delete a missing group", one(protocol.OpDeleteConsumerGroup, at("orders", "events", "none")), drive.Rejected(protocol.CodeConsumerGroupIdNotFound)},
-		{"get in a missing stream", read(c, protocol.CmdConsumerGroupGet, at("none", "events", "x").Append(nil)), drive.Denied(protocol.CodeStreamIdNotFound)},
-		{"get in a missing topic", read(c, protocol.CmdConsumerGroupGet, at("orders", "none", "x").Append(nil)), drive.Denied(protocol.CodeTopicIdNotFound)},
-		{"list in a missing topic", read(c, protocol.CmdConsumerGroupList, ref(named("orders"), named("none")).Append(nil)), drive.Denied(protocol.CodeTopicIdNotFound)},
-		{"get a missing group", read(c, protocol.CmdConsumerGroupGet, at("orders", "events", "none").Append(nil)), drive.OK},
+		{"get in a missing stream", c.TryRead(protocol.CmdConsumerGroupGet, at("none", "events", "x").Append(nil)), drive.Denied(protocol.CodeStreamIdNotFound)},
+		{"get in a missing topic", c.TryRead(protocol.CmdConsumerGroupGet, at("orders", "none", "x").Append(nil)), drive.Denied(protocol.CodeTopicIdNotFound)},
+		{"list in a missing topic", c.TryRead(protocol.CmdConsumerGroupList, ref(named("orders"), named("none")).Append(nil)), drive.Denied(protocol.CodeTopicIdNotFound)},
+		{"get a missing group", c.TryRead(protocol.CmdConsumerGroupGet, at("orders", "events", "none").Append(nil)), drive.OK},
 	} {
 		drive.Want(t, x.name, x.err, x.want)
 	}
@@ -140,16 +140,16 @@ func TestGroups_LifeCycleAndRefusals(t *testing.T) {
 	m.Must(m.JoinGroup(group))
 	again, _, err := m.SyncGroup(group)
 	m.Must(err)
-	check(t, "generation after joining again", again.Generation, before.Generation)
+	drive.Check(t, "generation after joining again", again.Generation, before.Generation)
 	_, found, err := c.SyncGroup(group)
 	c.Must(err)
-	check(t, "a stranger is a member", found, false)
+	drive.Check(t, "a stranger is a member", found, false)
 	c.Must(one(protocol.OpDeleteConsumerGroup, group))
-	check(t, "id of the recreated group", newGroup(c, topic, "workers").Group.ID(), 1)
+	drive.Check(t, "id of the recreated group", newGroup(c, topic, "workers").Group.ID(), 1)
 }
 
 func TestGroups_MembersComeAndGo(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 3)
 	group := newGroup(c, topic, "workers")
 	a := join(t, s, group)
@@ -162,7 +162,7 @@ func TestGroups_MembersComeAndGo(t *testing.T) {
 		t.Errorf("three members hold %v", got)
 	}
 	idle := join(t, s, group)
-	check(t, "partitions of a fourth member", len(idle.owns()), 0)
+	drive.Check(t, "partitions of a fourth member", len(idle.owns()), 0)
 	me, err := command.DecodeClient(idle.Ask(protocol.CmdMe, nil))
 	idle.Must(err)
 	if len(me.Groups) != 1 || me.Groups[0] != (command.ClientGroup{Stream: topic.StreamID, Topic: topic.ID, Group: group.Group.ID()}) {
@@ -181,7 +181,7 @@ func TestGroups_MembersComeAndGo(t *testing.T) {
 }
 
 func TestGroups_OneMemberReadsEverything(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 4)
 	group := newGroup(c, topic, "workers")
 	for i := range 100 {
@@ -219,7 +219,7 @@ func TestGroups_OneMemberReadsEverything(t *testing.T) {
 }
 
 func TestGroups_OnlyOwnersPollAndCommit(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 2)
 	group := newGroup(c, topic, "workers")
 	for p := range uint32(2) {
@@ -258,13 +258,13 @@ func TestGroups_OnlyOwnersPollAndCommit(t *testing.T) {
 	a.Must(err)
 	head, _, err := command.DecodePollReply(reply.Body)
 	a.Must(err)
-	check(t, "partition of a poll under a foreign client id", head.Partition, command.ResyncPartition)
+	drive.Check(t, "partition of a poll under a foreign client id", head.Partition, command.ResyncPartition)
 }
 
 func second[A, B any](_ A, b B) B { return b }
 
 func TestGroups_DeletionForgetsOffsetsAndTellsMembers(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	c.Send(topic.TopicRef, 0, "a", "b", "c")
 	group := newGroup(c, topic, "workers")
@@ -276,7 +276,7 @@ func TestGroups_DeletionForgetsOffsetsAndTellsMembers(t *testing.T) {
 	if _, owned := idle.take(0, 1); owned {
 		t.Error("a member without partitions gets messages")
 	}
-	c.Must(do(c, protocol.OpDeleteConsumerGroup, group.Append(nil)))
+	c.Must(c.Try(protocol.OpDeleteConsumerGroup, group.Append(nil)))
 	for _, member := range []*member{m, idle} {
 		if _, found, err := member.SyncGroup(group); err != nil || found {
 			t.Errorf("sync with a deleted group: %v, %v", found, err)
@@ -306,7 +306,7 @@ func TestGroups_ConcurrentJoinsSpreadEvenly(t *testing.T) {
 		{7, 2, []int{3, 4}},
 	} {
 		t.Run(fmt.Sprintf("%d partitions %d members", c.partitions, c.members), func(t *testing.T) {
-			s, root := fresh(t)
+			s, root := drive.Fresh(t)
 			topic := root.NewTopic("orders", "events", uint32(c.partitions))
 			group := newGroup(root, topic, "workers")
 			members := make([]*member, c.members)

@@ -52,7 +52,7 @@ func reseal(record []byte) {
 }
 
 func TestBatches_EveryFaultHasItsCodeAndStoresNothing(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	w := drive.Watch(t, s)
 	topic := c.NewTopic("orders", "events", 1)
 	const firstFrame = batch.HeaderSize
@@ -107,12 +107,12 @@ func TestBatches_EveryFaultHasItsCodeAndStoresNothing(t *testing.T) {
 				payload := strings.Repeat("p", size)
 				r := newRequest(topic, drive.Record(payload, payload[:1], payload))
 				x.spoil(r)
-				drive.Want(t, x.name, do(c, protocol.OpSendMessages, r.body()), drive.Denied(x.code))
+				drive.Want(t, x.name, c.Try(protocol.OpSendMessages, r.body()), drive.Denied(x.code))
 			}
 		})
 	}
-	check(t, "messages stored", len(c.All(topic.TopicRef, 0)), 0)
-	check(t, "base offset of the first good one", c.Send(topic.TopicRef, 0, "good"), 0)
+	drive.Check(t, "messages stored", len(c.All(topic.TopicRef, 0)), 0)
+	drive.Check(t, "base offset of the first good one", c.Send(topic.TopicRef, 0, "good"), 0)
 	w.End(patience)
 }
 
@@ -121,7 +121,7 @@ func grow(b []byte, at int, n uint32) { put32(b, at, binary.LittleEndian.Uint32(
 
 // What a producer may write as it likes: it is stored, or overwritten where the server decides.
 func TestBatches_WhatIsNotChecked(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	for name, change := range map[string]func(record []byte){
 		"as it is":                   func([]byte) {},
@@ -136,7 +136,7 @@ func TestBatches_WhatIsNotChecked(t *testing.T) {
 		change(record)
 		reseal(record)
 		before := len(c.All(topic.TopicRef, 0))
-		check(t, name+": base offset", c.SendRecord(topic.TopicRef, 0, record), uint64(before))
+		drive.Check(t, name+": base offset", c.SendRecord(topic.TopicRef, 0, record), uint64(before))
 		if got := drive.Offsets(c.All(topic.TopicRef, 0)); !slices.Equal(got, drive.Span(0, uint64(before)+1)) {
 			t.Errorf("%s: offsets %v", name, got)
 		}

@@ -55,7 +55,7 @@ func header(size uint32) []byte {
 }
 
 func TestFrames_ThatCannotBeDelimitedCloseTheConnection(t *testing.T) {
-	s, _ := fresh(t)
+	s, _ := drive.Fresh(t)
 	w := drive.Watch(t, s)
 	for _, size := range []uint32{0, 1, 48, 255, protocol.MaxFrameSizeDefault + 1, math.MaxInt32, math.MaxUint32} {
 		conn := raw(t, s)
@@ -82,7 +82,7 @@ func TestFrames_ThatCannotBeDelimitedCloseTheConnection(t *testing.T) {
 }
 
 func TestFrames_LargestAndOneMore(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	send := func(payload int) error {
 		_, err := c.SendMessages(topic.TopicRef, drive.To(0), drive.Record(string(make([]byte, payload))))
@@ -99,7 +99,7 @@ func TestFrames_LargestAndOneMore(t *testing.T) {
 }
 
 func TestFrames_WrongHeadersAreDeniedAndTheConnectionGoesOn(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	w := drive.Watch(t, s)
 	invalid := drive.Denied(protocol.CodeInvalidCommand)
 	valid := func() *protocol.RequestHeader {
@@ -169,7 +169,7 @@ func TestFrames_BitFlips(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	topic := root.NewTopic("orders", "events", 1)
 	newGroup(root, topic, "workers")
 	w := drive.Watch(t, s)

@@ -41,7 +41,7 @@ func bounded(t *testing.T, s *process.Server, limit uint64) {
 }
 
 func TestLoad_ClaimedLengthsCostNothing(t *testing.T) {
-	s, _ := alone(t)
+	s, _ := drive.Alone(t)
 	w := drive.Watch(t, s)
 	for range 200 {
 		conn := raw(t, s)
@@ -55,7 +55,7 @@ func TestLoad_ClaimedLengthsCostNothing(t *testing.T) {
 }
 
 func TestLoad_AClientOfOneByteAtATimeIsServed(t *testing.T) {
-	s, _ := alone(t)
+	s, _ := drive.Alone(t)
 	w := drive.Watch(t, s)
 	began := time.Now()
 	var slow sync.WaitGroup
@@ -94,7 +94,7 @@ func TestLoad_AClientOfOneByteAtATimeIsServed(t *testing.T) {
 
 // A client that asks for much and reads nothing holds up itself alone, and gets everything once it reads.
 func TestLoad_ASlowReaderHoldsUpItselfAlone(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	topic := c.NewTopic("orders", "events", 1)
 	payload := strings.Repeat("p", 100_000)
 	for range 20 {
@@ -133,7 +133,7 @@ func TestLoad_ASlowReaderHoldsUpItselfAlone(t *testing.T) {
 }
 
 func TestLoad_FiveThousandConnections(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	w := drive.Watch(t, s)
 	before := s.OpenFiles()
 	const total = 5000
@@ -155,7 +155,7 @@ func TestLoad_FiveThousandConnections(t *testing.T) {
 			}
 		}
 	}
-	check(t, "clients counted", c.Stats().Clients, total+2)
+	drive.Check(t, "clients counted", c.Stats().Clients, total+2)
 	w.End(patience)
 	bounded(t, s, 400*mib)
 	for _, conn := range conns {
@@ -169,7 +169,7 @@ func TestLoad_FiveThousandConnections(t *testing.T) {
 // Far more sends than every queue holds, on several connections that only then begin to read: each is answered
 // in order, and what was confirmed is there once.
 func TestLoad_PipelinesBeyondEveryQueue(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	topic := c.NewTopic("orders", "events", 2)
 	w := drive.Watch(t, s)
 	const producers, each = 4, 5000
@@ -209,7 +209,7 @@ func TestLoad_PipelinesBeyondEveryQueue(t *testing.T) {
 				highest = base
 			}
 		}
-		check(t, "messages", len(at), confirmed)
+		drive.Check(t, "messages", len(at), confirmed)
 	}
 	t.Logf("%d of %d sends were refused as transient", refused, producers*each)
 	w.End(2 * patience)
@@ -249,7 +249,7 @@ func pipeline(c *rawclient.Conn, ref command.TopicRef, partition uint32, produce
 // Metadata operations of many clients at once, more than the pipeline and its queue hold, and of one client that
 // does not wait.
 func TestLoad_MetadataBeyondEveryQueue(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	w := drive.Watch(t, s)
 	const clients, each = 100, 20
 	errs := make([]error, clients)
@@ -288,7 +288,7 @@ func TestLoad_MetadataBeyondEveryQueue(t *testing.T) {
 
 // Connections that vanish in the middle of everything leave nothing behind.
 func TestLoad_ConnectionsThatVanishLeaveNothing(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	topic := c.NewTopic("orders", "events", 1)
 	before := s.OpenFiles()
 	w := drive.Watch(t, s)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOffsets_RangeAndAddressing(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 2)
 	c.Send(topic.TopicRef, 0, "0", "1", "2", "3", "4")
 	who := drive.Consumer(7)
@@ -77,7 +77,7 @@ func TestOffsets_RangeAndAddressing(t *testing.T) {
 }
 
 func TestOffsets_NamedAndNumericConsumersShareTheirKeys(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	c.Send(topic.TopicRef, 0, "0", "1", "2")
 	byName := protocol.Consumer{Kind: protocol.ConsumerSingle, ID: named("reader")}
@@ -89,7 +89,7 @@ func TestOffsets_NamedAndNumericConsumersShareTheirKeys(t *testing.T) {
 }
 
 func TestOffsets_AutoCommitContinuesAcrossReconnectRestartAndKill(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	c.Send(topic.TopicRef, 0, drive.Payloads("m", 40)...)
 	next := drive.Poll(topic.TopicRef, 0, command.FromNext, 0, 10)
@@ -111,7 +111,7 @@ func TestOffsets_AutoCommitContinuesAcrossReconnectRestartAndKill(t *testing.T) 
 }
 
 func TestOffsets_StoredAheadOfRecoveredDataDoNotBreakThePartition(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	c.Send(topic.TopicRef, 0, drive.Payloads("kept", 5)...)
 	s.Stop()
@@ -124,7 +124,7 @@ func TestOffsets_StoredAheadOfRecoveredDataDoNotBreakThePartition(t *testing.T) 
 	size.restore(t)
 	s.Launch()
 	c = drive.Root(t, s)
-	check(t, "messages left", len(c.All(topic.TopicRef, 0)), 5)
+	drive.Check(t, "messages left", len(c.All(topic.TopicRef, 0)), 5)
 	if stored, found := c.Stored(drive.Consumer(1), topic.TopicRef, 0); found && stored > 4 {
 		t.Errorf("offset %d is stored above the end", stored)
 	}

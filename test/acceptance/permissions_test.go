@@ -35,40 +35,40 @@ var asked = []struct {
 	rule string
 	run  func(c *drive.Client, w *world, topic int) error
 }{
-	{"server-info", func(c *drive.Client, _ *world, _ int) error { return read(c, protocol.CmdStats, nil) }},
-	{"server-info", func(c *drive.Client, _ *world, _ int) error { return read(c, protocol.CmdClientList, nil) }},
-	{"read-users", func(c *drive.Client, _ *world, _ int) error { return read(c, protocol.CmdUserList, nil) }},
+	{"server-info", func(c *drive.Client, _ *world, _ int) error { return c.TryRead(protocol.CmdStats, nil) }},
+	{"server-info", func(c *drive.Client, _ *world, _ int) error { return c.TryRead(protocol.CmdClientList, nil) }},
+	{"read-users", func(c *drive.Client, _ *world, _ int) error { return c.TryRead(protocol.CmdUserList, nil) }},
 	{"read-users", func(c *drive.Client, _ *world, _ int) error {
-		return read(c, protocol.CmdUserGet, numbered(0).Append(nil))
+		return c.TryRead(protocol.CmdUserGet, numbered(0).Append(nil))
 	}},
 	{"manage-users", func(c *drive.Client, _ *world, _ int) error {
-		return do(c, protocol.OpUpdateUser, command.UpdateUser{User: named("bystander"), Status: command.UserActive}.Append(nil))
+		return c.Try(protocol.OpUpdateUser, command.UpdateUser{User: named("bystander"), Status: command.UserActive}.Append(nil))
 	}},
 	{"create-stream", func(c *drive.Client, _ *world, _ int) error {
-		return do(c, protocol.OpCreateStream, command.CreateStream{Name: fmt.Appendf(nil, "made by %d", c.UserID())}.Append(nil))
+		return c.Try(protocol.OpCreateStream, command.CreateStream{Name: fmt.Appendf(nil, "made by %d", c.UserID())}.Append(nil))
 	}},
-	{"read-streams", func(c *drive.Client, _ *world, _ int) error { return read(c, protocol.CmdStreamList, nil) }},
+	{"read-streams", func(c *drive.Client, _ *world, _ int) error { return c.TryRead(protocol.CmdStreamList, nil) }},
 	{"read-stream", func(c *drive.Client, w *world, topic int) error {
-		return read(c, protocol.CmdStreamGet, w.topics[topic].Stream.Append(nil))
+		return c.TryRead(protocol.CmdStreamGet, w.topics[topic].Stream.Append(nil))
 	}},
 	{"manage-stream", func(c *drive.Client, w *world, topic int) error {
 		name := []string{"first", "first", "second"}[topic]
-		return do(c, protocol.OpUpdateStream, command.UpdateStream{Stream: w.topics[topic].Stream, Name: []byte(name)}.Append(nil))
+		return c.Try(protocol.OpUpdateStream, command.UpdateStream{Stream: w.topics[topic].Stream, Name: []byte(name)}.Append(nil))
 	}},
 	{"create-topic", func(c *drive.Client, w *world, topic int) error {
-		return do(c, protocol.OpCreateTopic, command.CreateTopic{Stream: w.topics[topic].Stream, Name: fmt.Appendf(nil, "by %d", c.UserID())}.Append(nil))
+		return c.Try(protocol.OpCreateTopic, command.CreateTopic{Stream: w.topics[topic].Stream, Name: fmt.Appendf(nil, "by %d", c.UserID())}.Append(nil))
 	}},
 	{"read-topics", func(c *drive.Client, w *world, topic int) error {
-		return read(c, protocol.CmdTopicList, w.topics[topic].Stream.Append(nil))
+		return c.TryRead(protocol.CmdTopicList, w.topics[topic].Stream.Append(nil))
 	}},
 	{"read-topic", func(c *drive.Client, w *world, topic int) error {
-		return read(c, protocol.CmdTopicGet, w.topics[topic].Append(nil))
+		return c.TryRead(protocol.CmdTopicGet, w.topics[topic].Append(nil))
 	}},
 	{"read-topic", func(c *drive.Client, w *world, topic int) error {
-		return read(c, protocol.CmdConsumerGroupGet, command.GroupRef{TopicRef: w.topics[topic], Group: named("group")}.Append(nil))
+		return c.TryRead(protocol.CmdConsumerGroupGet, command.GroupRef{TopicRef: w.topics[topic], Group: named("group")}.Append(nil))
 	}},
 	{"read-topic", func(c *drive.Client, w *world, topic int) error {
-		return read(c, protocol.CmdConsumerGroupList, w.topics[topic].Append(nil))
+		return c.TryRead(protocol.CmdConsumerGroupList, w.topics[topic].Append(nil))
 	}},
 	{"read-topic", func(c *drive.Client, w *world, topic int) error {
 		_, err := c.CreateGroup(w.topics[topic], fmt.Sprintf("by %d", c.UserID()))
@@ -78,10 +78,10 @@ var asked = []struct {
 		return c.JoinGroup(command.GroupRef{TopicRef: w.topics[topic], Group: named("group")})
 	}},
 	{"manage-topic", func(c *drive.Client, w *world, topic int) error {
-		return do(c, protocol.OpCreatePartitions, command.PartitionsChange{TopicRef: w.topics[topic], Count: 1}.Append(nil))
+		return c.Try(protocol.OpCreatePartitions, command.PartitionsChange{TopicRef: w.topics[topic], Count: 1}.Append(nil))
 	}},
 	{"manage-topic", func(c *drive.Client, w *world, topic int) error {
-		return do(c, protocol.OpDeleteSegments, command.DeleteSegments{TopicRef: w.topics[topic], Count: 1}.Append(nil))
+		return c.Try(protocol.OpDeleteSegments, command.DeleteSegments{TopicRef: w.topics[topic], Count: 1}.Append(nil))
 	}},
 	{"poll", func(c *drive.Client, w *world, topic int) error {
 		_, err := c.Conn.Poll(drive.Poll(w.topics[topic], 0, command.FromFirst, 0, 1))
@@ -143,7 +143,7 @@ var (
 )
 
 func TestPermissions_EachFlagGrantsExactlyItsOperations(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	w := newWorld(root)
 	newUser(root, "bystander", "password", nil)
 	global := func(g command.GlobalPermissions) *command.Permissions { return &command.Permissions{Global: g} }
@@ -215,7 +215,7 @@ func everywhere(name string, grant *command.Permissions, r rules) grantCase {
 }
 
 func TestPermissions_MissingResourcesAreNamedNotHidden(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	w := newWorld(root)
 	newUser(root, "nobody", "password", nil)
 	c := drive.As(t, s, "nobody", "password")
@@ -236,9 +236,9 @@ func TestPermissions_MissingResourcesAreNamedNotHidden(t *testing.T) {
 		{"delete a missing stream", func() error { return c.DeleteStream(numbered(77)) }, drive.Rejected(protocol.CodeStreamIdNotFound)},
 		{"delete a missing topic", func() error { return c.DeleteTopic(noTopic) }, drive.Rejected(protocol.CodeTopicIdNotFound)},
 		{"delete a forbidden stream", func() error { return c.DeleteStream(w.streams[0]) }, drive.Rejected(protocol.CodeUnauthorized)},
-		{"get a missing stream", func() error { return read(c, protocol.CmdStreamGet, numbered(77).Append(nil)) }, drive.OK},
-		{"get a forbidden stream", func() error { return read(c, protocol.CmdStreamGet, numbered(0).Append(nil)) }, drive.Denied(protocol.CodeUnauthorized)},
-		{"list the topics of a missing stream", func() error { return read(c, protocol.CmdTopicList, numbered(77).Append(nil)) }, drive.OK},
+		{"get a missing stream", func() error { return c.TryRead(protocol.CmdStreamGet, numbered(77).Append(nil)) }, drive.OK},
+		{"get a forbidden stream", func() error { return c.TryRead(protocol.CmdStreamGet, numbered(0).Append(nil)) }, drive.Denied(protocol.CodeUnauthorized)},
+		{"list the topics of a missing stream", func() error { return c.TryRead(protocol.CmdTopicList, numbered(77).Append(nil)) }, drive.OK},
 		{"poll a missing stream", func() error { return poll(noStream, 0) }, drive.Denied(protocol.CodeStreamIdNotFound)},
 		{"poll a missing topic", func() error { return poll(noTopic, 0) }, drive.Denied(protocol.CodeTopicIdNotFound)},
 		{"poll a missing partition", func() error { return poll(w.topics[0], 9) }, drive.Denied(protocol.CodePartitionNotFound)},
@@ -248,7 +248,7 @@ func TestPermissions_MissingResourcesAreNamedNotHidden(t *testing.T) {
 		{"send to a missing partition", func() error { return send(w.topics[0], 9) }, drive.Denied(protocol.CodePartitionNotFound)},
 		{"send to a forbidden partition", func() error { return send(w.topics[0], 0) }, drive.Denied(protocol.CodeUnauthorized)},
 		{"delete a missing group", func() error {
-			return do(c, protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: w.topics[0], Group: named("none")}.Append(nil))
+			return c.Try(protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: w.topics[0], Group: named("none")}.Append(nil))
 		}, drive.Rejected(protocol.CodeUnauthorized)},
 	} {
 		t.Run(x.name, func(t *testing.T) { drive.Want(t, x.name, x.err(), x.want) })
@@ -256,7 +256,7 @@ func TestPermissions_MissingResourcesAreNamedNotHidden(t *testing.T) {
 }
 
 func TestPermissions_ChangesReachLiveSessionsAndEndWithTheirObject(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	w := newWorld(root)
 	newUser(root, "alice", "password", nil)
 	alice := drive.As(t, s, "alice", "password")
@@ -272,7 +272,7 @@ func TestPermissions_ChangesReachLiveSessionsAndEndWithTheirObject(t *testing.T)
 	drive.Want(t, "send with it", send(), drive.OK)
 	root.Must(root.DeleteStream(w.streams[0]))
 	again := root.NewTopic("third", "a", 1)
-	check(t, "id of the next stream", again.StreamID, w.streams[0].ID())
+	drive.Check(t, "id of the next stream", again.StreamID, w.streams[0].ID())
 	_, err := alice.SendMessages(again.TopicRef, drive.To(0), drive.Record("x"))
 	drive.Want(t, "send to the successor of the stream", err, drive.Denied(protocol.CodeUnauthorized))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestPoll_ByOffsetForSegmentSizesAndThresholds(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	for _, segment := range []uint64{mib, 8 * mib, 1 << 30} {
 		for _, threshold := range []uint32{1, 24, 1000, 10_000} {
 			t.Run(fmt.Sprintf("segment %d threshold %d", segment, threshold), func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestPoll_ByOffsetForSegmentSizesAndThresholds(t *testing.T) {
 				n := 0
 				for size := 1; n < 300; size = size%40 + 7 {
 					payloads := drive.Payloads(fmt.Sprintf("%01000d", n), size)
-					check(t, "base offset", c.Send(topic.TopicRef, 0, payloads...), uint64(n))
+					drive.Check(t, "base offset", c.Send(topic.TopicRef, 0, payloads...), uint64(n))
 					n += size
 				}
 				checkOffsets(t, c, topic.TopicRef, n)
@@ -55,7 +55,7 @@ func checkOffsets(t *testing.T, c *drive.Client, r command.TopicRef, atLeast int
 		if !slices.Equal(drive.Offsets(got), want) {
 			t.Errorf("from %d, %d messages: offsets %v; want %v", x.from, x.count, drive.Offsets(got), want)
 		}
-		check(t, "current offset", head.CurrentOffset, end-1)
+		drive.Check(t, "current offset", head.CurrentOffset, end-1)
 	}
 	for chunk := uint32(1); chunk < 90; chunk += 29 {
 		var all []uint64
@@ -73,7 +73,7 @@ func checkOffsets(t *testing.T, c *drive.Client, r command.TopicRef, atLeast int
 }
 
 func TestPoll_FirstLastNext(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	for range 10 {
 		c.Send(topic.TopicRef, 0, "a", "b", "c")
@@ -113,13 +113,13 @@ func TestPoll_FirstLastNext(t *testing.T) {
 }
 
 func TestPoll_ByTimestamp(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	var stamps []uint64
 	for i := range 5 {
 		base := c.Send(topic.TopicRef, 0, "a", "b")
 		_, got := c.Fetch(drive.Poll(topic.TopicRef, 0, command.FromOffset, base, 1))
-		check(t, "offset", got[0].Offset, uint64(2*i))
+		drive.Check(t, "offset", got[0].Offset, uint64(2*i))
 		stamps = append(stamps, got[0].AppendMicros)
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -154,7 +154,7 @@ func TestPoll_ByTimestamp(t *testing.T) {
 }
 
 func TestPoll_EmptyPartitionsAndWrongQuestions(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 2)
 	none := c.NewTopic("orders", "no partitions", 0)
 	for _, from := range []command.StrategyKind{command.FromOffset, command.FromTimestamp, command.FromFirst, command.FromLast, command.FromNext} {
@@ -195,7 +195,7 @@ func TestPoll_EmptyPartitionsAndWrongQuestions(t *testing.T) {
 }
 
 func TestPoll_RepliesStayBelowTheFrameLimit(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	large := string(make([]byte, 9<<20))
 	const batches = 10
@@ -219,5 +219,5 @@ func TestPoll_RepliesStayBelowTheFrameLimit(t *testing.T) {
 		}
 		got = append(got, drive.Offsets(messages)...)
 	}
-	check(t, "messages", len(got), batches)
+	drive.Check(t, "messages", len(got), batches)
 }

@@ -71,7 +71,7 @@ func populate(c *drive.Client) {
 			for _, group := range []string{"g", "h"} {
 				newGroup(c, topic, group)
 			}
-			c.Must(do(c, protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: topic.TopicRef, Group: named("g")}.Append(nil)))
+			c.Must(c.Try(protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: topic.TopicRef, Group: named("g")}.Append(nil)))
 		}
 		c.Must(c.DeleteTopic(ref(named(stream), named("y"))))
 		c.Apply(protocol.OpPurgeTopic, ref(named(stream), named("z")).Append(nil))
@@ -81,7 +81,7 @@ func populate(c *drive.Client) {
 }
 
 func TestRestart_EverythingIsTheSame(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	populate(c)
 	want := everything(c)
 	for name, again := range map[string]func(){"stop": s.Restart, "kill": s.Crash, "stop twice": func() { s.Restart(); s.Restart() }} {
@@ -94,7 +94,7 @@ func TestRestart_EverythingIsTheSame(t *testing.T) {
 	c.NewStream("in the hole")
 	d, _, err := c.GetStream(named("in the hole"))
 	c.Must(err)
-	check(t, "id of the next stream", d.ID, 1)
+	drive.Check(t, "id of the next stream", d.ID, 1)
 }
 
 // difference shows the first line that two texts do not share.
@@ -110,7 +110,7 @@ func difference(want, got string) string {
 
 // The journal holds more operations than its slots; the next starts replay all of them.
 func TestRestart_AfterMoreOperationsThanJournalSlots(t *testing.T) {
-	s, c := fresh(t, "IGGY_METADATA_JOURNAL_SLOTS=256")
+	s, c := drive.Fresh(t, "IGGY_METADATA_JOURNAL_SLOTS=256")
 	for i := range 700 {
 		id := c.NewStream(fmt.Sprint("stream ", i))
 		if i%3 > 0 {
@@ -129,7 +129,7 @@ func TestRestart_AfterMoreOperationsThanJournalSlots(t *testing.T) {
 }
 
 func TestRestart_ProducersAndConsumersGoOn(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	group := newGroup(c, topic, "workers")
 	var sent, seen []string
@@ -167,7 +167,7 @@ func TestRestart_TornTailsAreRepairedOnce(t *testing.T) {
 		"half a header behind": func(t *testing.T, logs, _ []string) { extend(t, last(logs), drive.Record("torn")[:100]) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := fresh(t)
+			s, c := drive.Fresh(t)
 			topic := segmented(c, "events", 5)
 			before := c.All(topic.TopicRef, 0)
 			s.Kill()
@@ -269,7 +269,7 @@ func TestRestart_DamagedMetadataRefusesTheBootAndNamesTheFile(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := fresh(t)
+			s, c := drive.Fresh(t)
 			for i := range 5 {
 				c.NewStream(fmt.Sprint("stream ", i))
 			}
@@ -307,14 +307,14 @@ func files(t *testing.T, dir string) []byte {
 }
 
 func TestRestart_ADamagedPartitionIsFencedAndTheOthersServe(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	bad, good := segmented(c, "bad", 5), segmented(c, "good", 5)
 	s.Stop()
 	flip(t, segmentFiles(t, s, bad, ".log")[0], 5000)
 	s.Launch()
 	c = drive.Root(t, s)
 	intact(t, c, good, 4)
-	check(t, "next offset of the good one", c.Send(good.TopicRef, 0, body(5)), 5)
+	drive.Check(t, "next offset of the good one", c.Send(good.TopicRef, 0, body(5)), 5)
 	_, err := c.Conn.Poll(drive.Poll(bad.TopicRef, 0, command.FromFirst, 0, 10))
 	refusals := []protocol.Code{protocol.CodeCannotReadPartitions, protocol.CodeCannotReadMessage, protocol.CodeInvalidMessageChecksum, protocol.CodeInvalidBatchChecksum}
 	if code, _ := rawclient.CodeOf(err); !slices.Contains(refusals, code) {
@@ -324,13 +324,13 @@ func TestRestart_ADamagedPartitionIsFencedAndTheOthersServe(t *testing.T) {
 		t.Errorf("segment files %v; nothing of a damaged partition may vanish", logs)
 	}
 	c.Must(c.DeleteTopic(bad.TopicRef))
-	check(t, "base offset in a new topic", c.Send(c.NewTopic("orders", "bad", 1).TopicRef, 0, "x"), 0)
+	drive.Check(t, "base offset in a new topic", c.Send(c.NewTopic("orders", "bad", 1).TopicRef, 0, "x"), 0)
 }
 
 func TestRestart_ARetriedRequestGetsItsReplyByteForByte(t *testing.T) {
 	for name, again := range map[string]func(*process.Server){"no restart": func(*process.Server) {}, "stop": (*process.Server).Restart, "kill": (*process.Server).Crash} {
 		t.Run(name, func(t *testing.T) {
-			s, c := fresh(t)
+			s, c := drive.Fresh(t)
 			var frames, replies [][]byte
 			for i := range 8 {
 				name := fmt.Sprint("stream ", i%7) // the eighth is refused, which is remembered as well
@@ -353,13 +353,13 @@ func TestRestart_ARetriedRequestGetsItsReplyByteForByte(t *testing.T) {
 			}
 			retry.SetNextRequest(9)
 			retry.NewStream("next")
-			check(t, "streams", len(streams(retry)), 8)
+			drive.Check(t, "streams", len(streams(retry)), 8)
 		})
 	}
 }
 
 func TestSessions_ReusedNumbersGapsAndChecksums(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	stamped := func(number uint64, name string) []byte {
 		c.SetNextRequest(number)
 		frame := c.AppendFrame(nil, protocol.OpCreateStream, 0, streamBody(name))
@@ -379,11 +379,11 @@ func TestSessions_ReusedNumbersGapsAndChecksums(t *testing.T) {
 	wrong[len(wrong)-1] ^= 1
 	drive.Want(t, "wrong request checksum", exchange(wrong), drive.Denied(protocol.CodeInvalidFormat))
 	c.Must(exchange(stamped(11, "right")))
-	check(t, "streams", len(streams(c)), 3)
+	drive.Check(t, "streams", len(streams(c)), 3)
 }
 
 func TestSessions_AFullTableKeepsTheSessionsThatWork(t *testing.T) {
-	s, _ := fresh(t, "IGGY_METADATA_CLIENTS_TABLE_MAX=8")
+	s, _ := drive.Fresh(t, "IGGY_METADATA_CLIENTS_TABLE_MAX=8")
 	busy := drive.Root(t, s)
 	frame := busy.AppendFrame(nil, protocol.OpCreateStream, 0, streamBody("once"))
 	first, err := busy.Exchange(frame)
@@ -396,7 +396,7 @@ func TestSessions_AFullTableKeepsTheSessionsThatWork(t *testing.T) {
 			busy.NewStream(fmt.Sprint("stream ", i))
 		}
 	}
-	drive.Want(t, "a session that was pushed out", do(idle, protocol.OpCreateStream, streamBody("idle")), drive.Evicted(protocol.EvictNoSession))
+	drive.Want(t, "a session that was pushed out", idle.Try(protocol.OpCreateStream, streamBody("idle")), drive.Evicted(protocol.EvictNoSession))
 	s.Crash()
 	again := drive.DialOptions(t, s, rawclient.Options{Client: busy.Client()})
 	again.Must(again.SignIn(process.RootName, process.RootPassword))
@@ -412,7 +412,7 @@ func TestSessions_AFullTableKeepsTheSessionsThatWork(t *testing.T) {
 }
 
 func TestCluster_ASingleNodeIsItsOwnLeader(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	got, err := command.DecodeClusterMetadata(c.Ask(protocol.CmdClusterMetadata, nil))
 	c.Must(err)
 	if got.Name != "single-node" || len(got.Nodes) != 1 {

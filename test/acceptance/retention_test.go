@@ -44,7 +44,7 @@ func first(c *drive.Client, topic drive.Topic) uint64 {
 }
 
 func deleteSegments(c *drive.Client, topic drive.Topic, count uint32) error {
-	return do(c, protocol.OpDeleteSegments, command.DeleteSegments{TopicRef: topic.TopicRef, Count: count}.Append(nil))
+	return c.Try(protocol.OpDeleteSegments, command.DeleteSegments{TopicRef: topic.TopicRef, Count: count}.Append(nil))
 }
 
 // intact demands that every message left says the number of its offset, and that they end at last.
@@ -62,20 +62,20 @@ func intact(t *testing.T, c *drive.Client, topic drive.Topic, last uint64) {
 }
 
 func TestRetention_ExpiredSealedSegmentsGoAndTheActiveOneStays(t *testing.T) {
-	s, c := fresh(t, fastCleaner)
+	s, c := drive.Fresh(t, fastCleaner)
 	topic := segmented(c, "events", 10, command.U64Option("message_expiry", uint64((600*time.Millisecond).Microseconds())))
 	s.Eventually(15*time.Second, "only the active segment is left", func() bool { return first(c, topic) == 9 })
 	intact(t, c, topic, 9)
 	time.Sleep(time.Second)
-	check(t, "first offset of the active segment, long expired", first(c, topic), 9)
-	check(t, "segment files", len(segmentFiles(t, s, topic, ".log")), 1)
-	check(t, "next offset", c.Send(topic.TopicRef, 0, body(10)), 10)
+	drive.Check(t, "first offset of the active segment, long expired", first(c, topic), 9)
+	drive.Check(t, "segment files", len(segmentFiles(t, s, topic, ".log")), 1)
+	drive.Check(t, "next offset", c.Send(topic.TopicRef, 0, body(10)), 10)
 	s.Restart()
 	intact(t, drive.Root(t, s), topic, 10)
 }
 
 func TestRetention_ASizeCapRemovesTheOldest(t *testing.T) {
-	s, c := fresh(t, fastCleaner)
+	s, c := drive.Fresh(t, fastCleaner)
 	// The cap of a partition is raised to a segment and the largest frame, 65 MiB.
 	topic := segmented(c, "events", 0, command.U64Option("max_topic_size", 4*mib))
 	for i := range 80 {
@@ -89,7 +89,7 @@ func TestRetention_ASizeCapRemovesTheOldest(t *testing.T) {
 }
 
 func TestRetention_StoredOffsetsAreABarrier(t *testing.T) {
-	s, c := fresh(t, fastCleaner)
+	s, c := drive.Fresh(t, fastCleaner)
 	expiry := command.U64Option("message_expiry", uint64((300 * time.Millisecond).Microseconds()))
 	topic := segmented(c, "events", 3, expiry)
 	group := newGroup(c, topic, "workers")
@@ -98,19 +98,19 @@ func TestRetention_StoredOffsetsAreABarrier(t *testing.T) {
 	m.Must(m.commit(0, 0))
 	fill(c, topic, 3, 10)
 	time.Sleep(time.Second)
-	check(t, "first offset while two consumers stand at 0", first(c, topic), 0)
+	drive.Check(t, "first offset while two consumers stand at 0", first(c, topic), 0)
 	c.Must(c.StoreOffset(drive.OffsetOf(drive.Consumer(1), topic.TopicRef, 0), 12, protocol.AckQuorum))
 	time.Sleep(500 * time.Millisecond)
-	check(t, "first offset while the group stands at 0", first(c, topic), 0)
+	drive.Check(t, "first offset while the group stands at 0", first(c, topic), 0)
 	m.Must(m.commit(0, 5))
 	s.Eventually(10*time.Second, "the segments below 6 go", func() bool { return first(c, topic) == 6 })
 	time.Sleep(500 * time.Millisecond)
-	check(t, "first offset while the group stands at 5", first(c, topic), 6)
+	drive.Check(t, "first offset while the group stands at 5", first(c, topic), 6)
 	intact(t, c, topic, 12)
 }
 
 func TestDeleteSegments_RemovesExactlyTheOldestSealed(t *testing.T) {
-	s, c := fresh(t, noCleaner)
+	s, c := drive.Fresh(t, noCleaner)
 	topic := segmented(c, "events", 14)
 	expect := func(what string, want uint64) {
 		t.Helper()
@@ -133,7 +133,7 @@ func TestDeleteSegments_RemovesExactlyTheOldestSealed(t *testing.T) {
 	expect("all that are sealed", 12)
 	c.Must(deleteSegments(c, topic, 1))
 	expect("only the active one is left", 12)
-	check(t, "files of segments", len(segmentFiles(t, s, topic, ".log")), 1)
+	drive.Check(t, "files of segments", len(segmentFiles(t, s, topic, ".log")), 1)
 	for _, x := range []struct {
 		name string
 		body []byte
@@ -144,12 +144,12 @@ func TestDeleteSegments_RemovesExactlyTheOldestSealed(t *testing.T) {
 		{"missing partition", command.DeleteSegments{TopicRef: topic.TopicRef, Partition: 5, Count: 1}.Append(nil), drive.Rejected(protocol.CodePartitionNotFound)},
 		{"cut body", topic.TopicRef.Append(nil), drive.Denied(protocol.CodeInvalidCommand)},
 	} {
-		drive.Want(t, x.name, do(c, protocol.OpDeleteSegments, x.body), x.want)
+		drive.Want(t, x.name, c.Try(protocol.OpDeleteSegments, x.body), x.want)
 	}
 }
 
 func TestDeleteSegments_WaitsForTheSlowestConsumer(t *testing.T) {
-	s, c := fresh(t, fastCleaner)
+	s, c := drive.Fresh(t, fastCleaner)
 	topic := segmented(c, "events", 10)
 	for id, offset := range []uint64{9, 4} {
 		c.Must(c.StoreOffset(drive.OffsetOf(drive.Consumer(uint32(id)), topic.TopicRef, 0), offset, protocol.AckQuorum))
@@ -157,7 +157,7 @@ func TestDeleteSegments_WaitsForTheSlowestConsumer(t *testing.T) {
 	c.Must(deleteSegments(c, topic, 3))
 	s.Eventually(10*time.Second, "what everybody has read goes", func() bool { return first(c, topic) == 3 })
 	time.Sleep(500 * time.Millisecond)
-	check(t, "first offset while a consumer stands at 4", first(c, topic), 3)
+	drive.Check(t, "first offset while a consumer stands at 4", first(c, topic), 3)
 	c.Must(c.StoreOffset(drive.OffsetOf(drive.Consumer(1), topic.TopicRef, 0), 8, protocol.AckQuorum))
 	s.Eventually(10*time.Second, "the rest follows", func() bool { return first(c, topic) == 9 })
 }
@@ -168,7 +168,7 @@ func TestPurge_LeavesAnEmptySegmentAtZeroAndNoOffsets(t *testing.T) {
 		"stream": func(c *drive.Client, topic drive.Topic) { c.Apply(protocol.OpPurgeStream, topic.Stream.Append(nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, c := fresh(t, noCleaner)
+			s, c := drive.Fresh(t, noCleaner)
 			topic := segmented(c, "events", 7)
 			group := newGroup(c, topic, "workers")
 			m := join(t, s, group)
@@ -190,26 +190,26 @@ func TestPurge_LeavesAnEmptySegmentAtZeroAndNoOffsets(t *testing.T) {
 				}
 			}
 			empty("at once")
-			check(t, "members", details(c, group).MembersCount, 1)
+			drive.Check(t, "members", details(c, group).MembersCount, 1)
 			s.Crash()
 			c = drive.Root(t, s)
 			empty("after a kill")
-			check(t, "offset after the purge", c.Send(topic.TopicRef, 0, body(0)), 0)
+			drive.Check(t, "offset after the purge", c.Send(topic.TopicRef, 0, body(0)), 0)
 			s.Restart()
 			c = drive.Root(t, s)
 			intact(t, c, topic, 0)
-			check(t, "segment files", len(segmentFiles(t, s, topic, ".log")), 1)
+			drive.Check(t, "segment files", len(segmentFiles(t, s, topic, ".log")), 1)
 		})
 	}
 }
 
 func TestPurge_OrderAgainstSendsOfTheSameClient(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	for round := range 30 {
 		c.Send(topic.TopicRef, 0, "before")
 		c.Apply(protocol.OpPurgeTopic, topic.TopicRef.Append(nil))
-		check(t, "offset right after the purge", c.Send(topic.TopicRef, 0, fmt.Sprint("after ", round)), 0)
+		drive.Check(t, "offset right after the purge", c.Send(topic.TopicRef, 0, fmt.Sprint("after ", round)), 0)
 		if got := drive.Bodies(c.All(topic.TopicRef, 0)); !slices.Equal(got, []string{fmt.Sprint("after ", round)}) {
 			t.Fatalf("round %d: %v", round, got)
 		}
@@ -217,7 +217,7 @@ func TestPurge_OrderAgainstSendsOfTheSameClient(t *testing.T) {
 }
 
 func TestSegments_AreSealedByTheirSizeAndNeverSplitABatch(t *testing.T) {
-	s, c := fresh(t, noCleaner)
+	s, c := drive.Fresh(t, noCleaner)
 	topic := segmented(c, "events", 12)
 	large := strings.Repeat("y", 5*mib)
 	c.Send(topic.TopicRef, 0, large)
@@ -232,8 +232,8 @@ func TestSegments_AreSealedByTheirSizeAndNeverSplitABatch(t *testing.T) {
 			t.Errorf("sealed segment %d has %d bytes", i, info.Size())
 		}
 	}
-	check(t, "segments", len(logs), 6)
-	check(t, "segments in the details", c.Details(topic.TopicRef).Partitions[0].SegmentsCount, 6)
+	drive.Check(t, "segments", len(logs), 6)
+	drive.Check(t, "segments in the details", c.Details(topic.TopicRef).Partitions[0].SegmentsCount, 6)
 	s.Crash()
 	got := drive.Root(t, s).All(topic.TopicRef, 0)
 	if len(got) != 14 || got[12].Payload != large || got[13].Payload != "next" {

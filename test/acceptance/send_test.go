@@ -16,7 +16,7 @@ import (
 )
 
 func TestSend_ConfirmationsNameThePlaceAndAdvance(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 3)
 	next := uint64(0)
 	for n := 1; n <= 5; n++ {
@@ -28,14 +28,14 @@ func TestSend_ConfirmationsNameThePlaceAndAdvance(t *testing.T) {
 		}
 		next += uint64(n)
 	}
-	check(t, "messages", len(c.All(topic.TopicRef, 2)), int(next))
-	check(t, "messages beside it", len(c.All(topic.TopicRef, 0)), 0)
+	drive.Check(t, "messages", len(c.All(topic.TopicRef, 2)), int(next))
+	drive.Check(t, "messages beside it", len(c.All(topic.TopicRef, 0)), 0)
 	s.Restart()
-	check(t, "base offset after a restart", drive.Root(t, s).Send(topic.TopicRef, 2, "x"), next)
+	drive.Check(t, "base offset after a restart", drive.Root(t, s).Send(topic.TopicRef, 2, "x"), next)
 }
 
 func TestSend_BalancedAndKeyedPartitions(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 3)
 	var turns []uint32
 	for range 6 {
@@ -50,7 +50,7 @@ func TestSend_BalancedAndKeyedPartitions(t *testing.T) {
 		for range 2 {
 			got, err := c.SendMessages(topic.TopicRef, protocol.Partitioning{Kind: protocol.PartitionByKey, Key: []byte(key)}, drive.Record("x"))
 			c.Must(err)
-			check(t, "partition of key "+key[:1], got.Partition, protocol.Hash32([]byte(key))%3)
+			drive.Check(t, "partition of key "+key[:1], got.Partition, protocol.Hash32([]byte(key))%3)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func userHeaders() []byte {
 }
 
 func TestSend_MessagesComeBackAsTheyWere(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	b := batch.NewBuilder()
 	origin := uint64(time.Now().Add(-time.Hour).UnixMicro())
@@ -83,7 +83,7 @@ func TestSend_MessagesComeBackAsTheyWere(t *testing.T) {
 	after := uint64(time.Now().UnixMicro())
 	look := func(what string) {
 		got := c.All(topic.TopicRef, 0)
-		check(t, what+": messages", len(got), len(payloads))
+		drive.Check(t, what+": messages", len(got), len(payloads))
 		for i, m := range got {
 			if m.Payload != payloads[i] || m.Headers != string(headers) || m.ID != (protocol.Uint128{Lo: uint64(i), Hi: 7}) || m.OriginMicros != origin+uint64(i)*1000 {
 				t.Errorf("%s: message %d changed: id %v, origin %d, %d bytes of headers, %d of payload", what, i, m.ID, m.OriginMicros, len(m.Headers), len(m.Payload))
@@ -100,19 +100,19 @@ func TestSend_MessagesComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestSend_MessagesBelowEveryThresholdAreServedAndSurviveAKill(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1, command.U32Option("messages_required_to_save", 1_000_000),
 		command.U64Option("size_of_messages_required_to_save", 1<<30))
 	for i := range 10 {
-		check(t, "base offset", c.Send(topic.TopicRef, 0, fmt.Sprint(i)), uint64(i))
+		drive.Check(t, "base offset", c.Send(topic.TopicRef, 0, fmt.Sprint(i)), uint64(i))
 	}
-	check(t, "messages", len(c.All(topic.TopicRef, 0)), 10)
+	drive.Check(t, "messages", len(c.All(topic.TopicRef, 0)), 10)
 	s.Crash()
-	check(t, "messages after a kill", len(drive.Root(t, s).All(topic.TopicRef, 0)), 10)
+	drive.Check(t, "messages after a kill", len(drive.Root(t, s).All(topic.TopicRef, 0)), 10)
 }
 
 func TestSend_OneMessageABatchAtSpeed(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	const total = 20_000
 	topic := c.NewTopic("orders", "events", 1, command.U32Option("messages_required_to_save", 100_000))
 	sent := make(chan error, 1)
@@ -137,7 +137,7 @@ func TestSend_OneMessageABatchAtSpeed(t *testing.T) {
 }
 
 func TestSend_ClientsSeeTheirOwnDataAfterSignOutAndIn(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 2)
 	for i := range uint32(2) {
 		conn := drive.Root(t, s)
@@ -151,7 +151,7 @@ func TestSend_ClientsSeeTheirOwnDataAfterSignOutAndIn(t *testing.T) {
 }
 
 func TestSend_NumberedRequestsAreStoredOnce(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	body := func(text string) []byte {
 		return append(command.SendMessages{TopicRef: topic.TopicRef, Partitioning: drive.To(0), MessagesCount: 1}.Append(nil), drive.Record(text)...)

@@ -24,7 +24,7 @@ func newToken(t *testing.T, c *drive.Client, name string, expiryMicros uint64) s
 	t.Helper()
 	text, err := command.DecodeName(c.Apply(protocol.OpCreatePersonalAccessToken, tokenBody(name, expiryMicros)))
 	c.Must(err)
-	check(t, "length of the secret", len(text), 68)
+	drive.Check(t, "length of the secret", len(text), 68)
 	return string(text)
 }
 
@@ -39,7 +39,7 @@ func tokens(c *drive.Client) []string {
 }
 
 func TestTokens_AreManagedByTheirOwnerAlone(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	newUser(root, "alice", "password", nil)
 	newUser(root, "bob", "password", nil)
 	alice, bob := drive.As(t, s, "alice", "password"), drive.As(t, s, "bob", "password")
@@ -47,27 +47,27 @@ func TestTokens_AreManagedByTheirOwnerAlone(t *testing.T) {
 	newToken(t, alice, "alpha", math.MaxUint64)
 	newToken(t, alice, "mike", uint64(time.Hour.Microseconds()))
 	newToken(t, bob, "zulu", 0)
-	check(t, "tokens of alice", strings.Join(tokens(alice), " "), "alpha/false mike/true zulu/false")
-	check(t, "tokens of bob", strings.Join(tokens(bob), " "), "zulu/false")
-	check(t, "tokens of root", len(tokens(root)), 0)
+	drive.Check(t, "tokens of alice", strings.Join(tokens(alice), " "), "alpha/false mike/true zulu/false")
+	drive.Check(t, "tokens of bob", strings.Join(tokens(bob), " "), "zulu/false")
+	drive.Check(t, "tokens of root", len(tokens(root)), 0)
 
-	drive.Want(t, "name taken", do(alice, protocol.OpCreatePersonalAccessToken, tokenBody("zulu", 0)), drive.Rejected(protocol.CodePersonalAccessTokenAlreadyExists))
-	drive.Want(t, "empty name", do(alice, protocol.OpCreatePersonalAccessToken, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}), drive.Denied(protocol.CodeInvalidCommand))
+	drive.Want(t, "name taken", alice.Try(protocol.OpCreatePersonalAccessToken, tokenBody("zulu", 0)), drive.Rejected(protocol.CodePersonalAccessTokenAlreadyExists))
+	drive.Want(t, "empty name", alice.Try(protocol.OpCreatePersonalAccessToken, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}), drive.Denied(protocol.CodeInvalidCommand))
 	newToken(t, alice, strings.Repeat("n", 255), 0)
-	drive.Want(t, "delete of an unknown token", do(alice, protocol.OpDeletePersonalAccessToken, protocol.AppendName(nil, "none")),
+	drive.Want(t, "delete of an unknown token", alice.Try(protocol.OpDeletePersonalAccessToken, protocol.AppendName(nil, "none")),
 		drive.Rejected(protocol.CodeResourceNotFound))
 
 	other := drive.Dial(t, s)
 	other.Must(other.SignInToken(secret))
-	check(t, "user of the token", other.UserID(), alice.UserID())
-	drive.Want(t, "what alice may not", read(other, protocol.CmdStats, nil), drive.Denied(protocol.CodeUnauthorized))
+	drive.Check(t, "user of the token", other.UserID(), alice.UserID())
+	drive.Want(t, "what alice may not", other.TryRead(protocol.CmdStats, nil), drive.Denied(protocol.CodeUnauthorized))
 	alice.Apply(protocol.OpDeletePersonalAccessToken, protocol.AppendName(nil, "zulu"))
 	drive.Want(t, "sign-in with a deleted token", drive.Dial(t, s).SignInToken(secret), drive.Evicted(protocol.EvictInvalidToken))
-	other.Must(read(other, protocol.CmdMe, nil))
+	other.Must(other.TryRead(protocol.CmdMe, nil))
 }
 
 func TestTokens_ExpireAndHaveALimit(t *testing.T) {
-	s, root := fresh(t, "IGGY_PERSONAL_ACCESS_TOKEN_MAX_TOKENS_PER_USER=3", "IGGY_PERSONAL_ACCESS_TOKEN_CLEANER_INTERVAL=200ms")
+	s, root := drive.Fresh(t, "IGGY_PERSONAL_ACCESS_TOKEN_MAX_TOKENS_PER_USER=3", "IGGY_PERSONAL_ACCESS_TOKEN_CLEANER_INTERVAL=200ms")
 	short := newToken(t, root, "short", uint64((50 * time.Millisecond).Microseconds()))
 	time.Sleep(60 * time.Millisecond)
 	drive.Want(t, "sign-in with an expired token", drive.Dial(t, s).SignInToken(short), drive.Evicted(protocol.EvictInvalidToken))
@@ -75,15 +75,15 @@ func TestTokens_ExpireAndHaveALimit(t *testing.T) {
 	for i := range 3 {
 		newToken(t, root, fmt.Sprint("token ", i), 0)
 	}
-	drive.Want(t, "one too many", do(root, protocol.OpCreatePersonalAccessToken, tokenBody("fourth", 0)), drive.Denied(protocol.CodePersonalAccessTokensLimitReached))
-	drive.Want(t, "a taken name at the limit", do(root, protocol.OpCreatePersonalAccessToken, tokenBody("token 0", 0)), drive.Denied(protocol.CodePersonalAccessTokensLimitReached))
+	drive.Want(t, "one too many", root.Try(protocol.OpCreatePersonalAccessToken, tokenBody("fourth", 0)), drive.Denied(protocol.CodePersonalAccessTokensLimitReached))
+	drive.Want(t, "a taken name at the limit", root.Try(protocol.OpCreatePersonalAccessToken, tokenBody("token 0", 0)), drive.Denied(protocol.CodePersonalAccessTokensLimitReached))
 	newUser(root, "alice", "password", nil)
-	drive.Want(t, "life that wraps around", do(drive.As(t, s, "alice", "password"), protocol.OpCreatePersonalAccessToken, tokenBody("x", math.MaxUint64-1)),
+	drive.Want(t, "life that wraps around", drive.As(t, s, "alice", "password").Try(protocol.OpCreatePersonalAccessToken, tokenBody("x", math.MaxUint64-1)),
 		drive.Rejected(protocol.CodeInvalidPersonalAccessTokenExpiry))
 }
 
 func TestTokens_AReplayedCreateDoesNotTellTheSecretAgain(t *testing.T) {
-	_, root := fresh(t)
+	_, root := drive.Fresh(t)
 	frame := root.AppendFrame(nil, protocol.OpCreatePersonalAccessToken, 0, tokenBody("once", 0))
 	_, err := root.Exchange(frame)
 	root.Must(err)
@@ -92,7 +92,7 @@ func TestTokens_AReplayedCreateDoesNotTellTheSecretAgain(t *testing.T) {
 }
 
 func TestSecrets_AreInNoFile(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	const password = "correct-horse-battery-staple"
 	newUser(root, "alice", password, nil)
 	alice := drive.As(t, s, "alice", password)

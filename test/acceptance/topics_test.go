@@ -56,38 +56,38 @@ func options(block []byte) string {
 }
 
 func TestStreams_IDsAreTheLowestFreeAndNamesAreExact(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	for i, name := range []string{"a", "b", "c"} {
-		check(t, "id of "+name, c.NewStream(name).ID(), uint32(i))
+		drive.Check(t, "id of "+name, c.NewStream(name).ID(), uint32(i))
 	}
-	drive.Want(t, "same name", do(c, protocol.OpCreateStream, streamBody("b")), drive.Rejected(protocol.CodeStreamNameAlreadyExists))
+	drive.Want(t, "same name", c.Try(protocol.OpCreateStream, streamBody("b")), drive.Rejected(protocol.CodeStreamNameAlreadyExists))
 	c.Must(c.DeleteStream(named("b")))
-	check(t, "id of the next stream", c.NewStream("B").ID(), 1)
+	drive.Check(t, "id of the next stream", c.NewStream("B").ID(), 1)
 	c.NewStream("0")
 	d, _, err := c.GetStream(named("0"))
 	c.Must(err)
-	check(t, "id of the stream that is called 0", d.ID, 3)
+	drive.Check(t, "id of the stream that is called 0", d.ID, 3)
 	if _, found, _ := c.GetStream(named("b")); found {
 		t.Error("names differ by case")
 	}
 	c.Apply(protocol.OpUpdateStream, command.UpdateStream{Stream: numbered(3), Name: []byte("zero")}.Append(nil))
-	drive.Want(t, "rename to a taken name", do(c, protocol.OpUpdateStream, command.UpdateStream{Stream: numbered(3), Name: []byte("a")}.Append(nil)),
+	drive.Want(t, "rename to a taken name", c.Try(protocol.OpUpdateStream, command.UpdateStream{Stream: numbered(3), Name: []byte("a")}.Append(nil)),
 		drive.Rejected(protocol.CodeStreamNameAlreadyExists))
-	drive.Want(t, "rename to the own name", do(c, protocol.OpUpdateStream, command.UpdateStream{Stream: numbered(3), Name: []byte("zero")}.Append(nil)), drive.OK)
+	drive.Want(t, "rename to the own name", c.Try(protocol.OpUpdateStream, command.UpdateStream{Stream: numbered(3), Name: []byte("zero")}.Append(nil)), drive.OK)
 	var got []string
 	for _, s := range streams(c) {
 		got = append(got, fmt.Sprintf("%d:%s", s.ID, s.Name))
 	}
-	check(t, "list", strings.Join(got, " "), "0:a 1:B 2:c 3:zero")
+	drive.Check(t, "list", strings.Join(got, " "), "0:a 1:B 2:c 3:zero")
 	drive.Want(t, "a missing stream", c.DeleteStream(numbered(9)), drive.Rejected(protocol.CodeStreamIdNotFound))
 	if _, found, _ := c.GetStream(numbered(9)); found {
 		t.Error("a missing stream is found")
 	}
-	check(t, "topics of a missing stream", len(topics(c, numbered(9))), 0)
+	drive.Check(t, "topics of a missing stream", len(topics(c, numbered(9))), 0)
 }
 
 func TestNames_AtAndBeyondTheirLimits(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	stream := c.NewStream("home")
 	topic := c.NewTopic("home", "topic", 1)
 	raw := func(name string) []byte { return append([]byte{uint8(len(name))}, name...) }
@@ -104,10 +104,10 @@ func TestNames_AtAndBeyondTheirLimits(t *testing.T) {
 		{"not UTF-8", "\xff\xfe", drive.Denied(protocol.CodeInvalidCommand)},
 	} {
 		t.Run(n.name, func(t *testing.T) {
-			drive.Want(t, "stream", do(c, protocol.OpCreateStream, raw(n.text)), n.want)
+			drive.Want(t, "stream", c.Try(protocol.OpCreateStream, raw(n.text)), n.want)
 			body := append(stream.Append(nil), 1, 0, 0, 0)
-			drive.Want(t, "topic", do(c, protocol.OpCreateTopic, append(body, raw(n.text)...)), n.want)
-			drive.Want(t, "group", do(c, protocol.OpCreateConsumerGroup, append(topic.Append(nil), raw(n.text)...)), n.want)
+			drive.Want(t, "topic", c.Try(protocol.OpCreateTopic, append(body, raw(n.text)...)), n.want)
+			drive.Want(t, "group", c.Try(protocol.OpCreateConsumerGroup, append(topic.Append(nil), raw(n.text)...)), n.want)
 			if n.want != drive.OK {
 				return
 			}
@@ -120,7 +120,7 @@ func TestNames_AtAndBeyondTheirLimits(t *testing.T) {
 }
 
 func TestTopics_LimitsOfCountsAndSizes(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	stream := c.NewStream("home")
 	topic := c.NewTopic("home", "topic", 2)
 	partitions := func(count uint32) []byte {
@@ -151,15 +151,15 @@ func TestTopics_LimitsOfCountsAndSizes(t *testing.T) {
 		{"remove more than there are", protocol.OpDeletePartitions, partitions(3), drive.Rejected(protocol.CodeInvalidPartitionsCount)},
 		{"remove all", protocol.OpDeletePartitions, partitions(2), drive.OK},
 	} {
-		t.Run(x.name, func(t *testing.T) { drive.Want(t, x.name, do(c, x.op, x.body), x.want) })
+		t.Run(x.name, func(t *testing.T) { drive.Want(t, x.name, c.Try(x.op, x.body), x.want) })
 	}
-	check(t, "partitions left", c.Details(topic.TopicRef).PartitionsCount, 0)
+	drive.Check(t, "partitions left", c.Details(topic.TopicRef).PartitionsCount, 0)
 	_, err := c.SendMessages(topic.TopicRef, protocol.Partitioning{}, drive.Record("x"))
 	drive.Want(t, "balanced send without partitions", err, drive.Denied(protocol.CodePartitionNotFound))
 }
 
 func TestTopics_OptionsAtAndBeyondTheirLimits(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	stream := c.NewStream("home")
 	pair := func(key string, kind uint8, value ...byte) protocol.Pair {
 		return protocol.Pair{KeyKind: protocol.KindString, Key: []byte(key), ValueKind: kind, Value: value}
@@ -201,26 +201,26 @@ func TestTopics_OptionsAtAndBeyondTheirLimits(t *testing.T) {
 		{"unlimited size", command.StringOption("max_topic_size", "unlimited"), drive.OK},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			drive.Want(t, "create", do(c, protocol.OpCreateTopic, topicBody(stream, fmt.Sprint("topic ", i), 1, x.option)), x.want)
+			drive.Want(t, "create", c.Try(protocol.OpCreateTopic, topicBody(stream, fmt.Sprint("topic ", i), 1, x.option)), x.want)
 		})
 	}
 	big := topicBody(stream, "preallocated", 65, command.BoolOption("preallocate_segments", true))
-	drive.Want(t, "preallocation of 65 GiB", do(c, protocol.OpCreateTopic, big), invalid)
+	drive.Want(t, "preallocation of 65 GiB", c.Try(protocol.OpCreateTopic, big), invalid)
 	twice := topicBody(stream, "twice", 1, command.U64Option("segment_size", mib), command.U64Option("segment_size", mib))
-	drive.Want(t, "the same key twice", do(c, protocol.OpCreateTopic, twice), drive.Denied(protocol.CodeInvalidCommand))
-	drive.Want(t, "an option of a stream", do(c, protocol.OpCreateStream, append(streamBody("s"), command.AppendOptions(nil, command.U64Option("segment_size", mib))...)), unsupported)
+	drive.Want(t, "the same key twice", c.Try(protocol.OpCreateTopic, twice), drive.Denied(protocol.CodeInvalidCommand))
+	drive.Want(t, "an option of a stream", c.Try(protocol.OpCreateStream, append(streamBody("s"), command.AppendOptions(nil, command.U64Option("segment_size", mib))...)), unsupported)
 	topic := ref(stream, named("topic 2"))
-	drive.Want(t, "update of what only a create may set", do(c, protocol.OpUpdateTopic, updateTopicBody(topic, "topic 2", command.U64Option("segment_size", 2*mib))), unsupported)
+	drive.Want(t, "update of what only a create may set", c.Try(protocol.OpUpdateTopic, updateTopicBody(topic, "topic 2", command.U64Option("segment_size", 2*mib))), unsupported)
 }
 
 func TestTopics_ExplicitAndDerivedOptionsComeBackApart(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("home", "topic", 1, command.StringOption("segment_size", "128MiB"),
 		command.U64Option("message_expiry", 0), command.BoolOption("enforce_fsync", true))
 	want := func(d command.TopicHeader, explicit, derived string) {
 		t.Helper()
-		check(t, "explicit options", options(d.Explicit), explicit)
-		check(t, "derived options", options(d.Derived), derived)
+		drive.Check(t, "explicit options", options(d.Explicit), explicit)
+		drive.Check(t, "derived options", options(d.Derived), derived)
 	}
 	never := fmt.Sprint(uint64(math.MaxUint64))
 	explicit := "enforce_fsync=1 segment_size=134217728"
@@ -228,7 +228,7 @@ func TestTopics_ExplicitAndDerivedOptionsComeBackApart(t *testing.T) {
 		` messages_required_to_save=1024 preallocate_segments=0 size_of_messages_required_to_save=1048576`
 	d := c.Details(topic.TopicRef)
 	want(d.TopicHeader, explicit, derived)
-	check(t, "expiry of a server default", d.MessageExpiry, math.MaxUint64)
+	drive.Check(t, "expiry of a server default", d.MessageExpiry, math.MaxUint64)
 
 	c.Apply(protocol.OpUpdateTopic, updateTopicBody(topic.TopicRef, "topic", command.U64Option("message_expiry", 0), command.U64Option("max_topic_size", 0)))
 	want(c.Details(topic.TopicRef).TopicHeader, explicit, derived)
@@ -237,18 +237,18 @@ func TestTopics_ExplicitAndDerivedOptionsComeBackApart(t *testing.T) {
 	s.Restart()
 	c = drive.Root(t, s)
 	d = c.Details(topic.TopicRef)
-	check(t, "name", string(d.Name), "renamed")
-	check(t, "expiry", d.MessageExpiry, 3600*1000*1000)
-	check(t, "size", d.MaxTopicSize, 1<<30)
-	check(t, "compression", d.Compression, 2)
+	drive.Check(t, "name", string(d.Name), "renamed")
+	drive.Check(t, "expiry", d.MessageExpiry, 3600*1000*1000)
+	drive.Check(t, "size", d.MaxTopicSize, 1<<30)
+	drive.Check(t, "compression", d.Compression, 2)
 	want(d.TopicHeader, `compression_algorithm="gzip" enforce_fsync=1 max_topic_size=1073741824 message_expiry=3600000000 segment_size=134217728`,
 		`messages_required_to_save=1024 preallocate_segments=0 size_of_messages_required_to_save=1048576`)
-	drive.Want(t, "cap below the own segment size", do(c, protocol.OpUpdateTopic, updateTopicBody(topic.TopicRef, "renamed", command.U64Option("max_topic_size", mib))),
+	drive.Want(t, "cap below the own segment size", c.Try(protocol.OpUpdateTopic, updateTopicBody(topic.TopicRef, "renamed", command.U64Option("max_topic_size", mib))),
 		drive.Denied(protocol.CodeInvalidTopicSize))
 }
 
 func TestTopics_DescribeOptions(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	all, err := command.DecodeOptionDescriptions(c.Ask(protocol.CmdOptionsDescribe, []byte{command.ScopeTopic}))
 	c.Must(err)
 	var keys []string
@@ -268,9 +268,9 @@ func TestTopics_DescribeOptions(t *testing.T) {
 	for _, scope := range []uint8{command.ScopeStream, command.ScopeUser} {
 		all, err := command.DecodeOptionDescriptions(c.Ask(protocol.CmdOptionsDescribe, []byte{scope}))
 		c.Must(err)
-		check(t, "options of scope", len(all), 0)
+		drive.Check(t, "options of scope", len(all), 0)
 	}
 	for _, body := range [][]byte{nil, {0}, {4}} {
-		drive.Want(t, fmt.Sprint("scope ", body), read(c, protocol.CmdOptionsDescribe, body), drive.Denied(protocol.CodeInvalidCommand))
+		drive.Want(t, fmt.Sprint("scope ", body), c.TryRead(protocol.CmdOptionsDescribe, body), drive.Denied(protocol.CodeInvalidCommand))
 	}
 }

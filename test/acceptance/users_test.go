@@ -50,10 +50,10 @@ func passwordBody(id protocol.Identifier, current, next string) []byte {
 }
 
 func TestUsers_LifeCycle(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	id := newUser(root, "alice", "first password", nil)
-	check(t, "first free user id", id, 1)
-	drive.Want(t, "same name", do(root, protocol.OpCreateUser, userBody("alice", "password", nil)), drive.Rejected(protocol.CodeUserAlreadyExists))
+	drive.Check(t, "first free user id", id, 1)
+	drive.Want(t, "same name", root.Try(protocol.OpCreateUser, userBody("alice", "password", nil)), drive.Rejected(protocol.CodeUserAlreadyExists))
 	all, err := command.DecodeUsers(root.Ask(protocol.CmdUserList, nil))
 	root.Must(err)
 	if len(all) != 2 || string(all[0].Username) != process.RootName || string(all[1].Username) != "alice" || all[0].CreatedAt != 1 {
@@ -76,7 +76,7 @@ func TestUsers_LifeCycle(t *testing.T) {
 	drive.As(t, s, "alicia", "first password")
 	drive.Want(t, "sign-in under the old name", drive.Dial(t, s).SignIn("alice", "first password"), drive.Evicted(protocol.EvictInvalidCredentials))
 
-	drive.Want(t, "wrong current password", do(root, protocol.OpChangePassword, passwordBody(named("alicia"), "wrong one", "second password")),
+	drive.Want(t, "wrong current password", root.Try(protocol.OpChangePassword, passwordBody(named("alicia"), "wrong one", "second password")),
 		drive.Rejected(protocol.CodeInvalidCredentials))
 	root.Apply(protocol.OpChangePassword, passwordBody(named("alicia"), "first password", "second password"))
 	drive.Want(t, "old password", drive.Dial(t, s).SignIn("alicia", "first password"), drive.Evicted(protocol.EvictInvalidCredentials))
@@ -91,11 +91,11 @@ func TestUsers_LifeCycle(t *testing.T) {
 	if _, found := user(root, named("alicia")); found {
 		t.Error("a deleted user is found")
 	}
-	check(t, "id of the next user", newUser(root, "bob", "bobs password", nil), 1)
+	drive.Check(t, "id of the next user", newUser(root, "bob", "bobs password", nil), 1)
 }
 
 func TestUsers_Refusals(t *testing.T) {
-	_, root := fresh(t)
+	_, root := drive.Fresh(t)
 	newUser(root, "alice", "password", nil)
 	none := command.UpdatePermissions{User: numbered(0)}.Append(nil)
 	for _, c := range []struct {
@@ -127,23 +127,23 @@ func TestUsers_Refusals(t *testing.T) {
 		{"password of nobody", protocol.OpChangePassword, passwordBody(named("nobody"), "password", "password"), drive.Rejected(protocol.CodeResourceNotFound)},
 		{"new password of 2 bytes", protocol.OpChangePassword, passwordBody(named("alice"), "password", "pw"), drive.Rejected(protocol.CodeInvalidPassword)},
 	} {
-		t.Run(c.name, func(t *testing.T) { drive.Want(t, c.name, do(root, c.op, c.body), c.want) })
+		t.Run(c.name, func(t *testing.T) { drive.Want(t, c.name, root.Try(c.op, c.body), c.want) })
 	}
 }
 
 func TestUsers_RootIsOutOfReachOfAUserManager(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	newUser(root, "manager", "password", &command.Permissions{Global: command.GlobalPermissions{ManageUsers: true}})
 	manager := drive.As(t, s, "manager", "password")
-	drive.Want(t, "delete root", do(manager, protocol.OpDeleteUser, numbered(0).Append(nil)), drive.Rejected(protocol.CodeCannotDeleteUser))
-	drive.Want(t, "permissions of root", do(manager, protocol.OpUpdatePermissions, command.UpdatePermissions{User: numbered(0)}.Append(nil)),
+	drive.Want(t, "delete root", manager.Try(protocol.OpDeleteUser, numbered(0).Append(nil)), drive.Rejected(protocol.CodeCannotDeleteUser))
+	drive.Want(t, "permissions of root", manager.Try(protocol.OpUpdatePermissions, command.UpdatePermissions{User: numbered(0)}.Append(nil)),
 		drive.Rejected(protocol.CodeCannotChangePermissions))
 	root.NewStream("root still rules")
 }
 
 // Sessions that somebody else ends: the eviction takes the place of the next answer, whatever was asked.
 func TestUsers_SessionsEndedByAnAdministrator(t *testing.T) {
-	s, root := fresh(t)
+	s, root := drive.Fresh(t)
 	const password = "some password"
 	inactive := command.UpdateUser{User: named("victim"), Status: command.UserInactive}.Append(nil)
 	for _, c := range []struct {
@@ -159,11 +159,11 @@ func TestUsers_SessionsEndedByAnAdministrator(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			newUser(root, "victim", password, &command.Permissions{Global: command.GlobalPermissions{ReadStreams: true}})
 			victim := drive.As(t, s, "victim", password)
-			victim.Must(read(victim, protocol.CmdStreamList, nil))
+			victim.Must(victim.TryRead(protocol.CmdStreamList, nil))
 			root.Apply(c.op, c.body)
 			drive.Want(t, "next request", victim.Ping(), drive.Evicted(c.reason))
 			victim.Must(victim.Ping())
-			drive.Want(t, "read after it", read(victim, protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
+			drive.Want(t, "read after it", victim.TryRead(protocol.CmdStreamList, nil), drive.Denied(protocol.CodeUnauthenticated))
 			if c.op != protocol.OpDeleteUser {
 				root.Apply(protocol.OpDeleteUser, named("victim").Append(nil))
 			}
@@ -173,6 +173,6 @@ func TestUsers_SessionsEndedByAnAdministrator(t *testing.T) {
 		newUser(root, "victim", password, nil)
 		own := drive.As(t, s, "victim", password)
 		own.Apply(protocol.OpChangePassword, passwordBody(named("victim"), password, "other password"))
-		own.Must(read(own, protocol.CmdMe, nil))
+		own.Must(own.TryRead(protocol.CmdMe, nil))
 	})
 }

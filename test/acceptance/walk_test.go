@@ -60,7 +60,7 @@ func count(t *testing.T, c *drive.Client) counters {
 
 // A walk through everything that a server keeps, with all counters at each step.
 func TestWalk_CountersAtEachStep(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	step := func(what string, want counters) {
 		t.Helper()
 		var got counters
@@ -79,10 +79,10 @@ func TestWalk_CountersAtEachStep(t *testing.T) {
 	c.Must(err)
 	size := func(payloads ...string) uint64 { return uint64(len(drive.Record(payloads...))) }
 	for p := range uint32(3) {
-		check(t, "base offset", c.Send(a.TopicRef, p, "one", "two"), 0)
+		drive.Check(t, "base offset", c.Send(a.TopicRef, p, "one", "two"), 0)
 	}
-	check(t, "base offset", c.Send(a.TopicRef, 1, "three"), 2)
-	check(t, "base offset", c.Send(b.TopicRef, 0, "four"), 0)
+	drive.Check(t, "base offset", c.Send(a.TopicRef, 1, "three"), 2)
+	drive.Check(t, "base offset", c.Send(b.TopicRef, 0, "four"), 0)
 	full := 3*size("one", "two") + size("three") + size("four")
 	step("eight messages", counters{1, 2, 4, 1, 8, full})
 	c.Must(c.StoreOffset(drive.OffsetOf(drive.Consumer(1), a.TopicRef, 1), 2, protocol.AckQuorum))
@@ -94,13 +94,13 @@ func TestWalk_CountersAtEachStep(t *testing.T) {
 	if stored, found := c.Stored(drive.Consumer(1), a.TopicRef, 1); found {
 		t.Errorf("offset %d outlived the purge", stored)
 	}
-	check(t, "base offset after the purge", c.Send(a.TopicRef, 1, "five"), 0)
+	drive.Check(t, "base offset after the purge", c.Send(a.TopicRef, 1, "five"), 0)
 	step("sent again", counters{1, 2, 4, 1, 2, size("four") + size("five")})
 	c.Apply(protocol.OpCreatePartitions, command.PartitionsChange{TopicRef: a.TopicRef, Count: 2}.Append(nil))
 	step("partitions added", counters{1, 2, 6, 1, 2, size("four") + size("five")})
 	c.Apply(protocol.OpDeletePartitions, command.PartitionsChange{TopicRef: a.TopicRef, Count: 4}.Append(nil))
 	step("partitions removed", counters{1, 2, 2, 1, 1, size("four")})
-	c.Must(do(c, protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: a.TopicRef, Group: named("workers")}.Append(nil)))
+	c.Must(c.Try(protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: a.TopicRef, Group: named("workers")}.Append(nil)))
 	c.Must(c.DeleteTopic(a.TopicRef))
 	step("a topic deleted", counters{1, 1, 1, 0, 1, size("four")})
 	c.Apply(protocol.OpPurgeStream, named("orders").Append(nil))
@@ -110,15 +110,15 @@ func TestWalk_CountersAtEachStep(t *testing.T) {
 }
 
 func TestWalk_DeletedAndRecreatedTopicsNeverShowOldData(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	for round := range 20 {
 		topic := c.NewTopic("orders", "events", 2)
-		check(t, "topic id", topic.ID, 0)
+		drive.Check(t, "topic id", topic.ID, 0)
 		for p := range uint32(2) {
 			if old := c.All(topic.TopicRef, p); len(old) > 0 {
 				t.Fatalf("round %d: partition %d has %v", round, p, drive.Bodies(old))
 			}
-			check(t, "base offset", c.Send(topic.TopicRef, p, fmt.Sprint("round ", round)), 0)
+			drive.Check(t, "base offset", c.Send(topic.TopicRef, p, fmt.Sprint("round ", round)), 0)
 			c.Must(c.StoreOffset(drive.OffsetOf(drive.Consumer(1), topic.TopicRef, p), 0, protocol.AckQuorum))
 		}
 		if round%2 == 0 {
@@ -130,24 +130,24 @@ func TestWalk_DeletedAndRecreatedTopicsNeverShowOldData(t *testing.T) {
 }
 
 func TestRaw_PingStatsAndCodesThatAreNoReads(t *testing.T) {
-	_, c := fresh(t)
-	check(t, "bytes in answer to ping", len(c.Ask(protocol.CmdPing, nil)), 0)
+	_, c := drive.Fresh(t)
+	drive.Check(t, "bytes in answer to ping", len(c.Ask(protocol.CmdPing, nil)), 0)
 	if len(c.Ask(protocol.CmdStats, nil)) < 108 {
 		t.Error("statistics are too short")
 	}
 	before := c.NextRequest()
 	for _, code := range []protocol.CommandCode{0, 2, 9, 99, 103, 700, 1 << 31} {
-		drive.Want(t, fmt.Sprint("code ", code), read(c, code, nil), drive.Denied(protocol.CodeInvalidCommand))
+		drive.Want(t, fmt.Sprint("code ", code), c.TryRead(code, nil), drive.Denied(protocol.CodeInvalidCommand))
 	}
 	for _, code := range []protocol.CommandCode{protocol.CmdStreamCreate, protocol.CmdMessageSend, protocol.CmdConsumerOffsetStore, protocol.CmdSegmentDelete} {
-		drive.Want(t, code.String()+" as a read", read(c, code, nil), drive.Denied(protocol.CodeFeatureUnavailable))
+		drive.Want(t, code.String()+" as a read", c.TryRead(code, nil), drive.Denied(protocol.CodeFeatureUnavailable))
 	}
-	check(t, "next request number", c.NextRequest(), before)
+	drive.Check(t, "next request number", c.NextRequest(), before)
 	c.NewStream("the number fits")
 }
 
 func TestMe_ShowsTheConnection(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	_, err := c.CreateGroup(topic.TopicRef, "workers")
 	c.Must(err)
@@ -169,6 +169,6 @@ func TestMe_ShowsTheConnection(t *testing.T) {
 	if err != nil || other.ID != me.ID || other.GroupsCount != 1 {
 		t.Errorf("client %d: %v, %+v", me.ID, err, other)
 	}
-	check(t, "bytes about an unknown client", len(c.Ask(protocol.CmdClientGet, []byte{255, 255, 255, 255})), 0)
-	drive.Want(t, "client id of three bytes", read(c, protocol.CmdClientGet, []byte{1, 2, 3}), drive.Denied(protocol.CodeInvalidCommand))
+	drive.Check(t, "bytes about an unknown client", len(c.Ask(protocol.CmdClientGet, []byte{255, 255, 255, 255})), 0)
+	drive.Want(t, "client id of three bytes", c.TryRead(protocol.CmdClientGet, []byte{1, 2, 3}), drive.Denied(protocol.CodeInvalidCommand))
 }

@@ -14,7 +14,7 @@ import (
 // lived is a server that has kept some of everything and was stopped.
 func lived(t *testing.T) (*process.Server, drive.Topic, []drive.Message) {
 	t.Helper()
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := smallSegments(c)
 	for i := range 7 {
 		c.Send(topic.TopicRef, 0, third(i))

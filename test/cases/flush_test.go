@@ -19,7 +19,7 @@ import (
 
 // IGGY-2581: thousands of tiny batches are written although one vectored call takes no more than 1,024 of them.
 func TestFlush_OfThousandsOfTinyBatches(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	const total = 20_000
 	topic := c.NewTopic("orders", "events", 1, command.U32Option("messages_required_to_save", 50_000))
 	body := append(command.SendMessages{TopicRef: topic.TopicRef, Partitioning: drive.To(0), MessagesCount: 1}.Append(nil), drive.Record("1")...)
@@ -48,7 +48,7 @@ func TestFlush_OfThousandsOfTinyBatches(t *testing.T) {
 func TestRotation_UnderConcurrentProducers(t *testing.T) {
 	for _, fsync := range []bool{false, true} {
 		t.Run(fmt.Sprint("fsync ", fsync), func(t *testing.T) {
-			s, c := fresh(t)
+			s, c := drive.Fresh(t)
 			topic := smallSegments(c, command.U32Option("messages_required_to_save", 1), command.BoolOption("enforce_fsync", fsync))
 			const producers, each = 4, 60
 			confirmed := make([][]uint64, producers)
@@ -97,7 +97,7 @@ func TestRotation_UnderConcurrentProducers(t *testing.T) {
 
 // IGGY-2686: memory and open files stay flat while segments rotate and retention removes them.
 func TestRotation_DoesNotGrowMemoryOrOpenFiles(t *testing.T) {
-	s, c := alone(t, "IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL=50ms")
+	s, c := drive.Alone(t, "IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL=50ms")
 	topic := smallSegments(c, command.U64Option("message_expiry", 1000))
 	record := drive.Record(slices.Repeat([]string{strings.Repeat("x", 100_000)}, 10)...)
 	next := uint64(0)
@@ -141,7 +141,7 @@ func TestDiskFull_RefusesSendsKeepsDataAndRecovers(t *testing.T) {
 	whole := func(when string) {
 		t.Helper()
 		got := drive.Root(t, s).All(topic.TopicRef, 0)
-		check(t, when+": messages", len(got), confirmed)
+		drive.Check(t, when+": messages", len(got), confirmed)
 		for i, m := range got {
 			if !strings.HasPrefix(m.Payload, fmt.Sprint(i, " ")) || m.Offset != uint64(i) {
 				t.Fatalf("%s: offset %d holds %.10q", when, m.Offset, m.Payload)
@@ -149,7 +149,7 @@ func TestDiskFull_RefusesSendsKeepsDataAndRecovers(t *testing.T) {
 		}
 	}
 	whole("while full")
-	c.Must(do(c, protocol.OpCreateStream, command.CreateStream{Name: []byte("admin works")}.Append(nil)))
+	c.Must(c.Try(protocol.OpCreateStream, command.CreateStream{Name: []byte("admin works")}.Append(nil)))
 	fillUp(t, dir+"/ballast")
 	_, err := c.SendMessages(topic.TopicRef, drive.To(0), drive.Record("to no space at all"))
 	drive.Want(t, "send without any space", err, drive.Denied(protocol.CodeTransientNotAccepted))

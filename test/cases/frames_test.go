@@ -111,7 +111,7 @@ func (s *sweep) ask(x sample, body []byte) protocol.Code {
 // IGGY-2741: for every command, a body cut at each byte, every length field set to what it must not be, and
 // bytes behind the end: always an answer, never a dead server, and nobody else notices.
 func TestFrames_TruncatedOrCorruptBodiesAreAnswered(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	c.NewTopic("stream", "topic", 1)
 	w := drive.Watch(t, s)
 	sw := &sweep{t: t, c: drive.Root(t, s)}
@@ -151,7 +151,7 @@ func TestFrames_TruncatedOrCorruptBodiesAreAnswered(t *testing.T) {
 
 // IGGY-2741, at the level of frames: the size field and the end of the stream at every byte.
 func TestFrames_CutAnywhereCloseOnlyTheirConnection(t *testing.T) {
-	s, c := alone(t)
+	s, c := drive.Alone(t)
 	w := drive.Watch(t, s)
 	frame := c.AppendFrame(nil, protocol.OpNonReplicated, protocol.CmdStreamGet, named("stream").Append(nil))
 	for cut := 1; cut < len(frame); cut += 3 {

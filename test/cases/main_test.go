@@ -15,35 +15,8 @@ func TestMain(m *testing.M) { process.Main(m) }
 
 const mib = 1 << 20
 
-// fresh starts a server and signs in as root. Tests that call it run beside each other.
-func fresh(t *testing.T, env ...string) (*process.Server, *drive.Client) {
-	t.Helper()
-	t.Parallel()
-	return alone(t, env...)
-}
-
-// alone is fresh for tests that run one after the other.
-func alone(t *testing.T, env ...string) (*process.Server, *drive.Client) {
-	t.Helper()
-	s := process.Start(t, process.Options{Env: env})
-	return s, drive.Root(t, s)
-}
-
 func named(name string) protocol.Identifier  { return protocol.NamedID(name) }
 func numbered(id uint32) protocol.Identifier { return protocol.NumericID(id) }
-
-// do makes a replicated request and gives only its error.
-func do(c *drive.Client, op protocol.Operation, body []byte) error {
-	_, err := c.Do(op, 0, body)
-	return err
-}
-
-func check[T comparable](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v; want %v", what, got, want)
-	}
-}
 
 // smallSegments is a topic of one partition whose segments hold three messages of third.
 func smallSegments(c *drive.Client, more ...protocol.Pair) drive.Topic {

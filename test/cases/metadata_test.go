@@ -49,7 +49,7 @@ func names(c *drive.Client) string {
 
 // IGGY-2548: ids with holes survive restarts, and new ids follow the rule of their kind.
 func TestRestart_WithDeletedEntitiesKeepsIDs(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -62,22 +62,22 @@ func TestRestart_WithDeletedEntitiesKeepsIDs(t *testing.T) {
 			name := fmt.Sprint(1 + rng.IntN(6))
 			for _, try := range []func() error{
 				func() error {
-					return do(c, protocol.OpCreateStream, command.CreateStream{Name: []byte(name)}.Append(nil))
+					return c.Try(protocol.OpCreateStream, command.CreateStream{Name: []byte(name)}.Append(nil))
 				},
 				func() error { return c.DeleteStream(named(name)) },
 				func() error { _, err := c.CreateTopic(named("0"), name, 1); return err },
 				func() error { return c.DeleteTopic(command.TopicRef{Stream: named("0"), Topic: named(name)}) },
 				func() error { _, err := c.CreateGroup(topic, name); return err },
 				func() error {
-					return do(c, protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: topic, Group: named(name)}.Append(nil))
+					return c.Try(protocol.OpDeleteConsumerGroup, command.GroupRef{TopicRef: topic, Group: named(name)}.Append(nil))
 				},
 				func() error {
-					return do(c, protocol.OpCreatePersonalAccessToken, command.CreateToken{Name: []byte(name)}.Append(nil))
+					return c.Try(protocol.OpCreatePersonalAccessToken, command.CreateToken{Name: []byte(name)}.Append(nil))
 				},
-				func() error { return do(c, protocol.OpDeletePersonalAccessToken, protocol.AppendName(nil, name)) },
-				func() error { return do(c, protocol.OpDeleteUser, named("user "+name).Append(nil)) },
-				func() error { return do(c, protocol.OpCreatePartitions, partitions) },
-				func() error { return do(c, protocol.OpDeletePartitions, partitions) },
+				func() error { return c.Try(protocol.OpDeletePersonalAccessToken, protocol.AppendName(nil, name)) },
+				func() error { return c.Try(protocol.OpDeleteUser, named("user "+name).Append(nil)) },
+				func() error { return c.Try(protocol.OpCreatePartitions, partitions) },
+				func() error { return c.Try(protocol.OpDeletePartitions, partitions) },
 			} {
 				if rng.IntN(2) == 0 {
 					if _, answered := drive.AnswerOf(try()); !answered {
@@ -87,7 +87,7 @@ func TestRestart_WithDeletedEntitiesKeepsIDs(t *testing.T) {
 			}
 		}
 		user := command.CreateUser{Username: fmt.Appendf(nil, "user %d", 1+rng.IntN(6)), Password: []byte("password"), Status: command.UserActive}
-		_ = do(c, protocol.OpCreateUser, user.Append(nil)) // may exist
+		_ = c.Try(protocol.OpCreateUser, user.Append(nil)) // may exist
 		want := names(c)
 		if round%2 == 0 {
 			s.Restart()
@@ -109,12 +109,12 @@ func TestRestart_WithDeletedEntitiesKeepsIDs(t *testing.T) {
 	for used[free] {
 		free++
 	}
-	check(t, "id of the next stream", c.NewStream("next").ID(), free)
+	drive.Check(t, "id of the next stream", c.NewStream("next").ID(), free)
 }
 
 // IGGY-2736: purging one topic leaves the counters of its siblings alone.
 func TestPurge_OfOneTopicLeavesItsSiblingsInTheStatistics(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	a, b := c.NewTopic("orders", "a", 2), c.NewTopic("orders", "b", 1)
 	for i := range 10 {
 		c.Send(a.TopicRef, uint32(i%2), "x")
@@ -146,7 +146,7 @@ func TestPurge_OfOneTopicLeavesItsSiblingsInTheStatistics(t *testing.T) {
 
 // IGGY-3768: a node with limits of its own that has served a client boots again.
 func TestRestart_WithOtherLimitsAfterServingAClient(t *testing.T) {
-	s, c := fresh(t, "IGGY_METADATA_CLIENTS_TABLE_MAX=3", "IGGY_METADATA_PREPARE_QUEUE_DEPTH=2", "IGGY_PARTITION_PREPARE_QUEUE_DEPTH=2",
+	s, c := drive.Fresh(t, "IGGY_METADATA_CLIENTS_TABLE_MAX=3", "IGGY_METADATA_PREPARE_QUEUE_DEPTH=2", "IGGY_PARTITION_PREPARE_QUEUE_DEPTH=2",
 		"IGGY_METADATA_JOURNAL_SLOTS=256", "IGGY_PARTITION_OFFSET_RESERVATION_LEASE=5", "IGGY_SYSTEM_SHARDING_INBOX_CAPACITY=1",
 		"IGGY_SYSTEM_SHARDING_CPU_ALLOCATION=1", "IGGY_MESSAGE_BUS_MAX_BATCH=1", "IGGY_MESSAGE_BUS_PEER_QUEUE_CAPACITY=129")
 	topic := c.NewTopic("orders", "events", 4)
@@ -175,28 +175,28 @@ func TestRestart_WithOtherLimitsAfterServingAClient(t *testing.T) {
 		c = next
 	}
 	for p := range uint32(4) {
-		check(t, "messages", len(c.All(topic.TopicRef, p)), 30)
+		drive.Check(t, "messages", len(c.All(topic.TopicRef, p)), 30)
 	}
 }
 
 // IGGY-3907: ids at the packing limit are refused, never masked into another partition.
 func TestIDs_BeyondThePackingLimitAreRefused(t *testing.T) {
-	_, c := fresh(t)
+	_, c := drive.Fresh(t)
 	stream := c.NewStream("orders")
 	body := func(i int) []byte {
 		return command.CreateTopic{Stream: stream, Name: fmt.Append(nil, i), PartitionsCount: 1}.Append(nil)
 	}
 	for i := range protocol.MaxTopics {
-		c.Must(do(c, protocol.OpCreateTopic, body(i)))
+		c.Must(c.Try(protocol.OpCreateTopic, body(i)))
 	}
-	drive.Want(t, "one more topic", do(c, protocol.OpCreateTopic, body(protocol.MaxTopics)), drive.Rejected(protocol.CodeTooManyTopics))
+	drive.Want(t, "one more topic", c.Try(protocol.OpCreateTopic, body(protocol.MaxTopics)), drive.Rejected(protocol.CodeTooManyTopics))
 	at := func(topic uint32) command.TopicRef {
 		return command.TopicRef{Stream: stream, Topic: numbered(topic)}
 	}
 	for round := range 3 {
 		c.Must(c.DeleteTopic(at(7)))
-		c.Must(do(c, protocol.OpCreateTopic, body(10_000+round)))
-		drive.Want(t, "one more topic", do(c, protocol.OpCreateTopic, body(protocol.MaxTopics)), drive.Rejected(protocol.CodeTooManyTopics))
+		c.Must(c.Try(protocol.OpCreateTopic, body(10_000+round)))
+		drive.Want(t, "one more topic", c.Try(protocol.OpCreateTopic, body(protocol.MaxTopics)), drive.Rejected(protocol.CodeTooManyTopics))
 	}
 	for _, topic := range []uint32{0, 7, protocol.MaxTopics - 1} {
 		c.Send(at(topic), 0, fmt.Sprint("to ", topic))

@@ -17,7 +17,7 @@ import (
 
 // IGGY-2794: a consumer offset beyond the end of the log is refused and leaves the old value.
 func TestStoredOffsets_BeyondTheEndAreRefused(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 2)
 	c.Send(topic.TopicRef, 0, "0", "1", "2", "3", "4")
 	member, g := join(t, s, topic, "workers")
@@ -37,7 +37,7 @@ func TestStoredOffsets_BeyondTheEndAreRefused(t *testing.T) {
 
 // IGGY-2798: the current offset does not shrink when old segments go away.
 func TestCurrentOffset_SurvivesTheDeletionOfSegments(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := smallSegments(c)
 	for i := range 25 {
 		c.Send(topic.TopicRef, 0, third(i))
@@ -50,12 +50,12 @@ func TestCurrentOffset_SurvivesTheDeletionOfSegments(t *testing.T) {
 	if !found || got.CurrentOffset != 24 || got.Stored != 9 {
 		t.Errorf("offset reply %+v, %v; want current 24 and stored 9", got, found)
 	}
-	check(t, "next offset", c.Send(topic.TopicRef, 0, third(25)), 25)
+	drive.Check(t, "next offset", c.Send(topic.TopicRef, 0, third(25)), 25)
 }
 
 // RP-2326: the end of the log does not move when retention removes a prefix, and an offset keeps its message.
 func TestEndOffset_SurvivesRetention(t *testing.T) {
-	s, c := fresh(t, "IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL=100ms")
+	s, c := drive.Fresh(t, "IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL=100ms")
 	topic := smallSegments(c, command.U64Option("message_expiry", uint64((500*time.Millisecond).Microseconds())))
 	const total, batch = 50_000, 500
 	for n := 0; n < total; n += batch {
@@ -63,18 +63,18 @@ func TestEndOffset_SurvivesRetention(t *testing.T) {
 		for i := range payloads {
 			payloads[i] = fmt.Sprintf("%d%s", n+i, strings.Repeat(".", 80))
 		}
-		check(t, "base offset", c.Send(topic.TopicRef, 0, payloads...), uint64(n))
+		drive.Check(t, "base offset", c.Send(topic.TopicRef, 0, payloads...), uint64(n))
 	}
 	s.Eventually(20*time.Second, "retention removed the first segments", func() bool { return first(c, topic) > total/2 })
 	end := func(c *drive.Client) uint64 {
 		head, _ := c.Fetch(drive.Poll(topic.TopicRef, 0, command.FromLast, 0, 1))
 		return head.CurrentOffset
 	}
-	check(t, "end", end(c), total-1)
+	drive.Check(t, "end", end(c), total-1)
 	s.Restart()
 	c = drive.Root(t, s)
-	check(t, "end after a restart", end(c), total-1)
-	check(t, "next offset", c.Send(topic.TopicRef, 0, "more"), total)
+	drive.Check(t, "end after a restart", end(c), total-1)
+	drive.Check(t, "next offset", c.Send(topic.TopicRef, 0, "more"), total)
 	for _, offset := range []uint64{first(c, topic), total - 1, total} {
 		_, got := c.Fetch(drive.Poll(topic.TopicRef, 0, command.FromOffset, offset, 1))
 		want := fmt.Sprint(offset, ".")
@@ -93,7 +93,7 @@ func TestEndOffset_SurvivesRetention(t *testing.T) {
 
 // IGGY-3975: an acknowledged offset is never issued twice, whatever kills the server.
 func TestConfirmedOffsets_AreNeverIssuedAgainAfterAKill(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1, command.U32Option("messages_required_to_save", 4))
 	sent := map[uint64]string{}
 	send := func(text string) uint64 {
@@ -105,7 +105,7 @@ func TestConfirmedOffsets_AreNeverIssuedAgainAfterAKill(t *testing.T) {
 		return offset
 	}
 	for i := range 10 {
-		check(t, "offset", send(fmt.Sprint("m", i)), uint64(i))
+		drive.Check(t, "offset", send(fmt.Sprint("m", i)), uint64(i))
 	}
 	last := uint64(9)
 	for life, again := range []func(){s.Crash, s.Crash, s.Restart, s.Crash, s.Restart} {
@@ -122,13 +122,13 @@ func TestConfirmedOffsets_AreNeverIssuedAgainAfterAKill(t *testing.T) {
 		t.Errorf("%d messages; want the %d that were confirmed", len(all), len(sent))
 	}
 	for _, m := range all {
-		check(t, fmt.Sprint("offset ", m.Offset), m.Payload, sent[m.Offset])
+		drive.Check(t, fmt.Sprint("offset ", m.Offset), m.Payload, sent[m.Offset])
 	}
 }
 
 // KOP-334: a time between two batches gives the later one.
 func TestTimestampPoll_FindsTheNextNotThePrevious(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := smallSegments(c)
 	type stored struct{ offset, at uint64 }
 	var all []stored
@@ -166,7 +166,7 @@ func TestTimestampPoll_FindsTheNextNotThePrevious(t *testing.T) {
 
 // REDIS-7105: a clean restart does not take a group's position back.
 func TestGroupPosition_ContinuesAfterACleanRestart(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := c.NewTopic("orders", "events", 1)
 	c.Send(topic.TopicRef, 0, drive.Payloads("m", 200)...)
 	member, g := join(t, s, topic, "workers")
@@ -197,7 +197,7 @@ func TestGroupPosition_ContinuesAfterACleanRestart(t *testing.T) {
 
 // REDIS-13957: lag is a difference of positions, so trimming does not change it.
 func TestLag_ComesFromPositionsNotFromCounts(t *testing.T) {
-	s, c := fresh(t)
+	s, c := drive.Fresh(t)
 	topic := smallSegments(c)
 	for i := range 5 {
 		c.Send(topic.TopicRef, 0, third(i)+strings.Repeat("y", mib)) // one message a segment
@@ -218,17 +218,17 @@ func TestLag_ComesFromPositionsNotFromCounts(t *testing.T) {
 		}
 		return got.CurrentOffset + 1 - max(got.Stored+1, first(c, topic))
 	}
-	check(t, "lag", lag(), 1)
+	drive.Check(t, "lag", lag(), 1)
 	if got := nextFor(member, g, 10, false); len(got) != 1 || got[0].Offset != 4 {
 		t.Fatalf("the group reads %v", drive.Offsets(got))
 	}
 	member.Must(member.StoreOffset(at, 4, protocol.AckQuorum))
-	check(t, "lag at the end", lag(), 0)
+	drive.Check(t, "lag at the end", lag(), 0)
 }
 
 // RP-22670: a producer that was quiet is served, or told that it is stale; never a sequence error.
 func TestIdleProducer_IsServedAfterAQuietTime(t *testing.T) {
-	s, c := fresh(t, "IGGY_HEARTBEAT_INTERVAL=200ms")
+	s, c := drive.Fresh(t, "IGGY_HEARTBEAT_INTERVAL=200ms")
 	topic := c.NewTopic("orders", "events", 1)
 	quiet := drive.Root(t, s)
 	body := append(command.SendMessages{TopicRef: topic.TopicRef, Partitioning: drive.To(0), MessagesCount: 1}.Append(nil), drive.Record("m")...)
