@@ -25,19 +25,17 @@ func (s *session) prepareOffset(p *pending, b *binding, view *metadata.View) pro
 	if !ok || !ref.HasPartition {
 		return protocol.CodePartitionNotFound
 	}
-	key := partition.ConsumerKey{Kind: partition.KindConsumer, ID: ref.Consumer.Key()}
-	if ref.Consumer.Kind == protocol.ConsumerGroup {
-		g := t.Group(ref.Consumer.ID)
-		if g == nil {
-			return protocol.CodeConsumerGroupIdNotFound
-		}
+	key, g, known := consumerKey(ref.Consumer, t)
+	if !known {
+		return protocol.CodeConsumerGroupIdNotFound
+	}
+	if g != nil {
 		switch g.Owns(b.client, ref.Partition) {
 		case metadata.NotMember:
 			return protocol.CodeConsumerGroupMemberNotFound
 		case metadata.NotOwner:
 			return protocol.CodeConsumerGroupPartitionNotOwned
 		}
-		key = partition.ConsumerKey{Kind: partition.KindGroup, ID: g.ID}
 	}
 	if !view.Allowed(b.user, protocol.CmdConsumerOffsetStore, metadata.Target{Stream: st.ID, Topic: t.ID}) {
 		return protocol.CodeUnauthorized
@@ -54,6 +52,18 @@ func (s *session) prepareOffset(p *pending, b *binding, view *metadata.View) pro
 		Operation: x.Header.Operation(), UserID: b.user, Body: vsr.Body{Bytes: body}, Waiter: p,
 	}
 	return protocol.Success
+}
+
+// consumerKey tells under which key a partition keeps the offset of a consumer, and the group when it is one.
+// known is false for a group that the topic does not have.
+func consumerKey(c protocol.Consumer, t *metadata.Topic) (key partition.ConsumerKey, g *metadata.ConsumerGroup, known bool) {
+	if c.Kind != protocol.ConsumerGroup {
+		return partition.ConsumerKey{Kind: partition.KindConsumer, ID: c.Key()}, nil, true
+	}
+	if g = t.Group(c.ID); g == nil {
+		return key, nil, false
+	}
+	return partition.ConsumerKey{Kind: partition.KindGroup, ID: g.ID}, g, true
 }
 
 func decodeOffset(x *transport.Exchange) (command.OffsetRef, uint64, protocol.AckLevel, error) {

@@ -80,14 +80,11 @@ func pollTarget(req *command.PollMessages, b *binding, view *metadata.View) (t t
 	if !view.Allowed(b.user, protocol.CmdMessagePoll, metadata.Target{Stream: st.ID, Topic: topic.ID}) {
 		return t, false, protocol.CodeUnauthorized
 	}
-	t.key = partition.ConsumerKey{Kind: partition.KindConsumer, ID: req.Consumer.Key()}
-	if isGroup {
-		g := topic.Group(req.Consumer.ID)
-		if g == nil || !exists || g.Owns(b.client, req.Partition) != metadata.Owner {
-			return t, true, protocol.Success
-		}
-		t.key = partition.ConsumerKey{Kind: partition.KindGroup, ID: g.ID}
+	key, g, known := consumerKey(req.Consumer, topic)
+	if isGroup && (!known || !exists || g.Owns(b.client, req.Partition) != metadata.Owner) {
+		return t, true, protocol.Success
 	}
+	t.key = key
 	t.group, _ = protocol.PartitionGroup(st.ID, topic.ID, req.Partition)
 	t.revision, t.generation = part.CreatedRevision, part.PurgeGeneration
 	return t, false, protocol.Success
@@ -109,14 +106,10 @@ func (s *session) getOffset(x *transport.Exchange, b *binding, view *metadata.Vi
 		s.deny(x, protocol.CodeUnauthorized)
 		return
 	}
-	key := partition.ConsumerKey{Kind: partition.KindConsumer, ID: ref.Consumer.Key()}
-	if ref.Consumer.Kind == protocol.ConsumerGroup {
-		g := topic.Group(ref.Consumer.ID)
-		if g == nil {
-			s.answer(x, nil)
-			return
-		}
-		key = partition.ConsumerKey{Kind: partition.KindGroup, ID: g.ID}
+	key, _, known := consumerKey(ref.Consumer, topic)
+	if !known {
+		s.answer(x, nil)
+		return
 	}
 	part, ok := topic.Partition(ref.Partition)
 	if !ok {
