@@ -88,6 +88,7 @@ func (s *State) register(o *operation, body, reply []byte) ([]byte, protocol.Cod
 	}
 	if c != nil {
 		s.changes.ended(EndedSession{c.id, c.epoch, c.user, protocol.EvictNoSession, true})
+		c = s.clients.own(c)
 	} else {
 		if s.clients.full() {
 			s.endSession(s.clients.oldest, protocol.EvictNoSession)

@@ -3,6 +3,7 @@ package metadata
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vsr"
@@ -23,8 +24,9 @@ type client struct {
 	// watermark is the highest committed request number; checksum is that of its request, 0 = unstamped.
 	watermark uint64
 	checksum  protocol.Uint128
-	ring      [][]byte // up to ringSize reply frames, oldest first
+	ring      [][]byte // up to ringSize reply frames, oldest first; a frame never changes
 	latest    uint64   // op of the newest reply: the eviction key
+	captures  uint64   // of the table, when this entry was made: an older one is shared with a capture
 	// neighbours in the order of latest; the first is evicted next
 	older, newer *client
 }
@@ -36,6 +38,7 @@ type clientTable struct {
 	slots          []*client
 	used           []uint64 // bitmap over slots
 	count          int
+	captures       uint64
 	index          map[protocol.Uint128]*client // for look-ups only
 	oldest, newest *client
 }
@@ -66,13 +69,41 @@ func (t *clientTable) place(id protocol.Uint128, slot int) *client {
 	for len(t.used)*64 <= slot {
 		t.used = append(t.used, 0)
 	}
-	c := &client{id: id, slot: slot}
+	c := &client{id: id, slot: slot, captures: t.captures}
 	t.slots[slot] = c
 	t.used[slot>>6] |= 1 << (slot & 63)
 	t.index[id] = c
 	t.count++
 	t.append(c)
 	return c
+}
+
+// capture returns the slots as they are. Entries stay as they are, too, links aside: whoever changes one
+// calls own first.
+func (t *clientTable) capture() []*client {
+	t.captures++
+	return slices.Clone(t.slots)
+}
+
+// own returns the entry of c in a form that no capture shares.
+func (t *clientTable) own(c *client) *client {
+	if c.captures == t.captures {
+		return c
+	}
+	own := *c
+	own.captures, own.ring = t.captures, slices.Clone(c.ring)
+	t.slots[c.slot], t.index[c.id] = &own, &own
+	if own.older != nil {
+		own.older.newer = &own
+	} else {
+		t.oldest = &own
+	}
+	if own.newer != nil {
+		own.newer.older = &own
+	} else {
+		t.newest = &own
+	}
+	return &own
 }
 
 func (t *clientTable) remove(c *client) {
@@ -154,6 +185,7 @@ func (t *clientTable) record(c *client, h *protocol.PrepareHeader, frame []byte)
 	if h.Op() < c.latest {
 		return
 	}
+	c = t.own(c)
 	frame = append([]byte(nil), frame...)
 	switch request := h.Request(); {
 	case h.Operation() == protocol.OpRegister:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/vsr"
 	"pgregory.net/rapid"
 )
@@ -239,19 +240,19 @@ func FuzzRestore(f *testing.F) {
 	g.join(2, 0, 1, 2)
 	f.Add(g.s.Snapshot(nil))
 	f.Add(New().Snapshot(nil))
-	f.Fuzz(func(t *testing.T, snapshot []byte) {
-		if len(snapshot) >= trailerSize {
-			snapshot = sealed(snapshot[:len(snapshot)-trailerSize])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) >= snapshot.TrailerBytes {
+			b = sealed(b[:len(b)-snapshot.TrailerBytes])
 		}
-		s, err := Restore(snapshot)
-		if err == nil && !bytes.Equal(s.Snapshot(nil), snapshot) {
+		s, err := Restore(b)
+		if err == nil && !bytes.Equal(s.Snapshot(nil), b) {
 			t.Fatal("restored from a form that is not canonical")
 		}
 	})
 }
 
 func sealed(content []byte) []byte {
-	return cat(content, u32(trailerMagic), u64(protocol.Hash64(content)), u64(0))
+	return snapshot.AppendTrailer(bytes.Clone(content), 0)
 }
 
 func TestRestore_Refusals(t *testing.T) {
@@ -259,7 +260,7 @@ func TestRestore_Refusals(t *testing.T) {
 	g.join(1)
 	g.join(2, 0, 1, 2)
 	good := g.s.Snapshot(nil)
-	content := good[:len(good)-trailerSize]
+	content := good[:len(good)-snapshot.TrailerBytes]
 	with := func(at int, b ...byte) []byte {
 		c := bytes.Clone(content)
 		copy(c[at:], b)
@@ -270,22 +271,22 @@ func TestRestore_Refusals(t *testing.T) {
 		snapshot []byte
 		want     error
 	}{
-		{"nothing", nil, ErrSnapshotTruncated},
-		{"a header only", good[:snapshotHeaderSize], ErrSnapshotTruncated},
-		{"another magic", with(0, 'X'), ErrSnapshotMagic},
-		{"a newer version", with(4, 2), ErrSnapshotVersion},
-		{"a flipped bit", append(bytes.Clone(content[:70]), good[69:]...), ErrSnapshotChecksum},
-		{"no capacity", with(24, 0, 0, 0, 0), ErrSnapshotContradicts},
 		{"bytes in the reserve", with(40, 1), ErrSnapshotNotCanonical},
+		{"no capacity", with(24, 0, 0, 0, 0), ErrSnapshotContradicts},
 		{"bytes behind the end", sealed(cat(content, []byte{0})), ErrSnapshotContradicts},
 		{"a section cut", sealed(content[:len(content)-1]), ErrSnapshotTruncated},
-		{"more users than there is room for", with(snapshotHeaderSize, 0xff, 0xff, 0xff, 0x7f), ErrSnapshotTruncated},
+		{"more users than there is room for", with(snapshot.HeaderBytes, 0xff, 0xff, 0xff, 0x7f), ErrSnapshotTruncated},
 	} {
-		if _, err := Restore(c.snapshot); !errors.Is(err, c.want) {
+		var decode *snapshot.DecodeError
+		if _, err := Restore(c.snapshot); !errors.Is(err, c.want) || !errors.As(err, &decode) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	for at := snapshotHeaderSize; at < len(content); at++ {
+	var damaged *snapshot.ChecksumError
+	if _, err := Restore(append(bytes.Clone(content[:70]), good[69:]...)); !errors.As(err, &damaged) {
+		t.Errorf("a byte moved: %v", err)
+	}
+	for at := snapshot.HeaderBytes; at < len(content); at++ {
 		if s, err := Restore(with(at, content[at]^1)); err == nil {
 			checkRestores(t, s)
 		}

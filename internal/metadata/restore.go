@@ -7,6 +7,7 @@ import (
 
 	"github.com/galgolog/galgo/internal/metadata/balance"
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/snapshot"
 )
 
 // decoder reads a snapshot. After the first fault it reads zeros and keeps the fault.
@@ -70,26 +71,11 @@ func (d *decoder) must(fact bool) bool {
 	return d.err == nil
 }
 
-func restore(snapshot []byte) (*State, error) {
-	if len(snapshot) < snapshotHeaderSize+trailerSize {
-		return nil, ErrSnapshotTruncated
-	}
-	if binary.LittleEndian.Uint32(snapshot) != snapshotMagic {
-		return nil, ErrSnapshotMagic
-	}
-	if binary.LittleEndian.Uint32(snapshot[4:]) != snapshotVersion {
-		return nil, ErrSnapshotVersion
-	}
-	end := len(snapshot) - trailerSize
-	if binary.LittleEndian.Uint32(snapshot[end:]) != trailerMagic ||
-		protocol.ReadUint128(snapshot[end+4:]) != protocol.Uint128From64(protocol.Hash64(snapshot[:end])) {
-		return nil, ErrSnapshotChecksum
-	}
+func restore(f *snapshot.Frame) (*State, error) {
 	s := New()
-	s.view.Revision = binary.LittleEndian.Uint64(snapshot[8:])
-	s.timestamp = binary.LittleEndian.Uint64(snapshot[16:])
-	capacity := binary.LittleEndian.Uint32(snapshot[24:])
-	d := &decoder{rest: snapshot[snapshotHeaderSize:end]}
+	s.view.Revision, s.timestamp = f.Op, f.CreatedAt
+	capacity := f.ClientsTableMax
+	d := &decoder{rest: f.Sections}
 	if d.must(capacity >= 1 && capacity <= slotsMax) {
 		s.clients.capacity = int(capacity)
 	}

@@ -3,72 +3,72 @@ package metadata
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/snapshot"
 )
 
-// A snapshot is a header, three sections and a trailer. Integers are little-endian.
-//
-//	off size header field
-//	  0    4 magic "GLMS"
-//	  4    4 version 1
-//	  8    8 op that the state reflects
-//	 16    8 timestamp of that op, microseconds
-//	 24    4 clients_table_max
-//	 28   36 zero
-//
-// Sections, in this order, each a count and its entries: users, streams, clients. Everything that can be
-// computed from the entries (indexes, memberships, counters) is not stored. The trailer is the magic "PNSI"
-// and the XXH3-64, zero-extended to 16 bytes, of all before the trailer.
+// The sections of a snapshot, in this order, each a count and its entries: users, streams, clients. Integers
+// are little-endian. Everything that can be computed from the entries (indexes, memberships, counters) is not
+// stored. Header and trailer are those of package snapshot.
 //
 // The form is canonical: entries stand in the order of their keys, and equal states have equal bytes. Of
 // the replies of a client only the newest is kept.
-const (
-	snapshotMagic      = 0x534D4C47
-	snapshotVersion    = 1
-	snapshotHeaderSize = 64
-	trailerMagic       = 0x49534E50
-	trailerSize        = 20
-)
 
-// The ways in which a snapshot can be refused. Match them with errors.Is.
+// The ways in which the sections of a snapshot can be refused. Match them with errors.Is.
 var (
 	ErrSnapshotTruncated    = errors.New("truncated")
-	ErrSnapshotMagic        = errors.New("not a metadata snapshot")
-	ErrSnapshotVersion      = errors.New("another format version")
-	ErrSnapshotChecksum     = errors.New("checksum mismatch")
 	ErrSnapshotContradicts  = errors.New("entries contradict each other")
 	ErrSnapshotNotCanonical = errors.New("not in canonical form")
 )
 
-// Snapshot appends the canonical form of the state.
-func (s *State) Snapshot(dst []byte) []byte {
-	start := len(dst)
-	dst = append(dst, make([]byte, snapshotHeaderSize)...)
-	h := dst[start:]
-	binary.LittleEndian.PutUint32(h, snapshotMagic)
-	binary.LittleEndian.PutUint32(h[4:], snapshotVersion)
-	binary.LittleEndian.PutUint64(h[8:], s.view.Revision)
-	binary.LittleEndian.PutUint64(h[16:], s.timestamp)
-	binary.LittleEndian.PutUint32(h[24:], uint32(s.clients.capacity))
+// Capture is the state after one operation, for an encoding that runs beside its owner. Safe for
+// concurrent use.
+type Capture struct {
+	header  snapshot.Header
+	view    *View
+	clients []*client // slots; entries are copied before they change
+	count   int
+}
 
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(s.view.UsersCount()))
-	for u := range s.view.Users() {
+// Capture takes a picture of the state for Encode. Entities are shared with the published view and sessions
+// with the table until they change, so it costs 8 bytes a slot of the client table. Owner only.
+func (s *State) Capture() *Capture {
+	return &Capture{
+		header: snapshot.Header{
+			Op: s.view.Revision, CreatedAt: s.timestamp, ClientsTableMax: uint32(s.clients.capacity),
+		},
+		view: s.View(), clients: s.clients.capture(), count: s.clients.count,
+	}
+}
+
+// Op is the newest operation that the capture reflects.
+func (c *Capture) Op() uint64 { return c.header.Op }
+
+// Encode appends the canonical form, framed.
+func (c *Capture) Encode(dst []byte) []byte {
+	start := len(dst)
+	dst = snapshot.AppendHeader(dst, c.header)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.view.UsersCount()))
+	for u := range c.view.Users() {
 		dst = appendUserState(dst, u)
 	}
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(s.view.StreamsCount()))
-	for st := range s.view.Streams() {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.view.StreamsCount()))
+	for st := range c.view.Streams() {
 		dst = appendStreamState(dst, st)
 	}
-	dst = s.clients.appendState(dst)
-
-	sum := protocol.Hash64(dst[start:])
-	dst = binary.LittleEndian.AppendUint32(dst, trailerMagic)
-	dst = binary.LittleEndian.AppendUint64(dst, sum)
-	return binary.LittleEndian.AppendUint64(dst, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.count))
+	for _, entry := range c.clients {
+		if entry != nil {
+			dst = entry.appendState(dst)
+		}
+	}
+	return snapshot.AppendTrailer(dst, start)
 }
+
+// Snapshot appends the canonical form of the state.
+func (s *State) Snapshot(dst []byte) []byte { return s.Capture().Encode(dst) }
 
 // Digest returns a hash of the canonical form: equal on replicas that have applied the same operations.
 func (s *State) Digest() uint64 { return protocol.Hash64(s.Snapshot(nil)) }
@@ -168,39 +168,44 @@ func appendGroupState(dst []byte, g *ConsumerGroup) []byte {
 	return dst
 }
 
-func (t *clientTable) appendState(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(t.count))
-	for _, c := range t.slots {
-		if c == nil {
-			continue
-		}
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(c.slot))
-		dst = appendUint128(dst, c.id)
-		dst = binary.LittleEndian.AppendUint64(dst, c.epoch)
-		dst = binary.LittleEndian.AppendUint32(dst, c.user)
-		dst = binary.LittleEndian.AppendUint64(dst, c.watermark)
-		dst = appendUint128(dst, c.checksum)
-		var newest []byte
-		if len(c.ring) > 0 {
-			newest = c.ring[len(c.ring)-1]
-		}
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(newest)))
-		dst = append(dst, newest...)
+// appendState appends what a snapshot holds of a session. The links of the order of eviction may change
+// meanwhile; they are not read.
+func (c *client) appendState(dst []byte) []byte {
+	var newest []byte
+	if n := len(c.ring); n > 0 {
+		newest = c.ring[n-1]
 	}
-	return dst
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.slot))
+	dst = appendUint128(dst, c.id)
+	dst = binary.LittleEndian.AppendUint64(dst, c.epoch)
+	dst = binary.LittleEndian.AppendUint32(dst, c.user)
+	dst = binary.LittleEndian.AppendUint64(dst, c.watermark)
+	dst = appendUint128(dst, c.checksum)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(newest)))
+	return append(dst, newest...)
 }
 
-// Restore makes the state that a snapshot holds. The error wraps one of the
-// ErrSnapshot values; the snapshot may come from a peer and is not trusted.
-func Restore(snapshot []byte) (*State, error) {
-	s, err := restore(snapshot)
+// Restore makes the state that a snapshot holds. Refusals of the frame are those of snapshot.Open, refusals of
+// the content those of RestoreFrame.
+func Restore(b []byte) (*State, error) {
+	f, err := snapshot.Open("of the metadata", b)
 	if err != nil {
-		return nil, fmt.Errorf("restore metadata snapshot: %w", err)
+		return nil, err
 	}
+	return RestoreFrame(f)
+}
+
+// RestoreFrame makes the state that a verified snapshot holds. The error is a *snapshot.DecodeError around one
+// of the ErrSnapshot values; the snapshot may come from a peer and its content is not trusted.
+func RestoreFrame(f *snapshot.Frame) (*State, error) {
+	s, err := restore(f)
 	// What decodes and is not the canonical form of what it decodes to (entries out of order, bytes that
 	// mean nothing) would let replicas with equal states differ.
-	if !slices.Equal(s.Snapshot(nil), snapshot) {
-		return nil, fmt.Errorf("restore metadata snapshot: %w", ErrSnapshotNotCanonical)
+	if err == nil && !slices.Equal(s.Snapshot(nil), f.Bytes) {
+		err = ErrSnapshotNotCanonical
+	}
+	if err != nil {
+		return nil, &snapshot.DecodeError{File: f.Name, Cause: err}
 	}
 	s.changes = Changes{Everything: true}
 	return s, nil

@@ -20,7 +20,7 @@ const module = "github.com/galgolog/galgo/"
 var layers = map[string]int{
 	"internal/buffer": 0, "internal/units": 0, "internal/vfs": 0, "internal/telemetry": 0, "internal/protocol": 0,
 	"internal/protocol/command": 0, "internal/batch": 0, "internal/segment": 0, "internal/superblock": 0,
-	"internal/wal": 0, "internal/config": 0, "internal/datadir": 0,
+	"internal/wal": 0, "internal/snapshot": 0, "internal/config": 0, "internal/datadir": 0,
 	"internal/vsr":      1,
 	"internal/metadata": 2, "internal/partition": 2,
 	"internal/node":      3,
