@@ -132,7 +132,7 @@ func (j *Journal) publish(entries []Entry, end cursor) {
 	for _, e := range entries {
 		size := protocol.HeaderSize + len(e.Body)
 		j.index[e.Header.Op()] = locate(pos, e.Header)
-		pos += recordSpan(int64(size))
+		pos += RecordSpan(int64(size))
 	}
 	j.cursor = end
 }

@@ -21,7 +21,7 @@ func threeBatches(t testing.TB) (*vfs.Mem, *Journal, []int64) {
 	mustAppend(t, j, c.batch(30), c.batch(0, 70), c.batch(9))
 	starts := []int64{fileHeaderBytes}
 	for _, body := range []int64{30, 0, 70, 9} {
-		starts = append(starts, starts[len(starts)-1]+recordSpan(256+body))
+		starts = append(starts, starts[len(starts)-1]+RecordSpan(256+body))
 	}
 	if starts[4] != j.SizeBytes() {
 		t.Fatalf("records at %v, file of %d bytes", starts, j.SizeBytes())
@@ -287,7 +287,7 @@ func torn(t *testing.T, m *vfs.Mem, j *Journal, entries []Entry) *vfs.Mem {
 	}
 	c := copyOf(m)
 	b := content(t, c, walFile)
-	clear(b[at:][:recordSpan(int64(entries[0].Header.Common().Size()))])
+	clear(b[at:][:RecordSpan(int64(entries[0].Header.Common().Size()))])
 	put(t, c, walFile, b)
 	return c
 }
@@ -310,7 +310,7 @@ func TestOpen_TornTwiceInARow(t *testing.T) {
 	c := chainAfter(t, j, 4)
 	entries := c.batch(10, 20, 30)
 	kept := chain{op: 5, parent: entries[0].Header.Common().Checksum(), salt: 3}
-	end := j.SizeBytes() + recordSpan(256+10)
+	end := j.SizeBytes() + RecordSpan(256+10)
 	m.SetHook(vfs.CrashAt(m.Ops() + 2))
 	if err := j.AppendBatch(entries); !errors.Is(err, vfs.ErrCrashed) {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func TestRecordHead_GoldenBytes(t *testing.T) {
 		case KindPrepare:
 			payload = make([]byte, protocol.HeaderSize)
 		case KindCheckpoint, KindInstalled:
-			payload = make([]byte, checkpointMin+dedupEntrySize)
+			payload = make([]byte, CheckpointMinBytes+DedupEntryBytes)
 		}
 		for i := range payload {
 			payload[i] = byte(i) + byte(kind)

@@ -15,11 +15,14 @@ const (
 	// RecordAlign is the unit of positions: records begin and end at multiples of it.
 	RecordAlign = 64
 
-	recordMagic    = 0x43525747 // bytes "GWRC"
-	recordHashOff  = 56
-	recordHashed   = recordHashOff + protocol.HeaderSize // what the hash of a prepare record covers
-	checkpointMin  = 336
-	dedupEntrySize = 52
+	// CheckpointMinBytes is the payload of a Checkpoint or Installed record without dedup entries.
+	CheckpointMinBytes = 336
+	// DedupEntryBytes is what each dedup entry adds to it.
+	DedupEntryBytes = 52
+
+	recordMagic   = 0x43525747 // bytes "GWRC"
+	recordHashOff = 56
+	recordHashed  = recordHashOff + protocol.HeaderSize // what the hash of a prepare record covers
 )
 
 var le = binary.LittleEndian
@@ -52,13 +55,13 @@ var fixedPayload = map[Kind]uint32{
 // IsKnown reports whether this build understands the kind.
 func (k Kind) IsKnown() bool { return k >= KindPrepare && k <= KindAccepted }
 
-// validPayload reports whether a record of this kind may have a payload of that length.
-func (k Kind) validPayload(payloadBytes uint32) bool {
+// ValidPayload reports whether a record of this kind may have a payload of that length.
+func (k Kind) ValidPayload(payloadBytes uint32) bool {
 	switch k {
 	case KindPrepare:
 		return payloadBytes >= protocol.HeaderSize
 	case KindCheckpoint, KindInstalled:
-		return payloadBytes >= checkpointMin && (payloadBytes-checkpointMin)%dedupEntrySize == 0
+		return payloadBytes >= CheckpointMinBytes && (payloadBytes-CheckpointMinBytes)%DedupEntryBytes == 0
 	}
 	return payloadBytes == fixedPayload[k]
 }
@@ -93,9 +96,10 @@ type RecordHead struct {
 }
 
 // Span is the number of bytes that the record takes in the file, padding included.
-func (h *RecordHead) Span() int64 { return recordSpan(int64(h.PayloadBytes)) }
+func (h *RecordHead) Span() int64 { return RecordSpan(int64(h.PayloadBytes)) }
 
-func recordSpan(payloadBytes int64) int64 {
+// RecordSpan is the number of bytes that a record with a payload of that length takes, padding included.
+func RecordSpan(payloadBytes int64) int64 {
 	return (RecordHeadBytes + payloadBytes + RecordAlign - 1) &^ (RecordAlign - 1)
 }
 
@@ -143,7 +147,7 @@ func DecodeRecordHead(b []byte, epoch uint64) (RecordHead, error) {
 		return h, fmt.Errorf("reserved bits of the record head are set")
 	case !h.Kind.IsKnown():
 		return h, &KindError{Found: h.Kind}
-	case !h.Kind.validPayload(h.PayloadBytes):
+	case !h.Kind.ValidPayload(h.PayloadBytes):
 		return h, fmt.Errorf("payload of %d bytes in a record of kind %d", h.PayloadBytes, h.Kind)
 	case h.Synced >= h.Batch:
 		return h, fmt.Errorf("record of batch %d claims that batch %d is synced", h.Batch, h.Synced)
