@@ -110,6 +110,16 @@ func bit(set protocol.Uint128, i int) bool {
 	return set.Hi>>(i-64)&1 == 1
 }
 
+// withBit returns set with bit i set.
+func withBit(set protocol.Uint128, i int) protocol.Uint128 {
+	if i < 64 {
+		set.Lo |= 1 << i
+	} else {
+		set.Hi |= 1 << (i - 64)
+	}
+	return set
+}
+
 // bitsFrom reports whether any bit at n or above is set.
 func bitsFrom(set protocol.Uint128, n int) bool {
 	if n < 64 {
