@@ -13,7 +13,8 @@
 // refused, too, so that the evidence stays.
 //
 // Each record names the trailer of the one before it. Two valid slots that are not neighbours in that
-// chain do not come from one history (a slot was put back from somewhere else) and are Unreadable as well.
+// chain do not come from one history (a slot was put back from somewhere else) and are Unreadable as well. So
+// is a missing or empty slot beside a record that was not the first: what stood in it may have been newer.
 //
 // Record, little-endian, exactly 36 bytes longer than its payload (spec: superblock):
 //

@@ -3,7 +3,7 @@ package superblock
 import "fmt"
 
 // UnreadableError says that a slot holds something that cannot be trusted. Cause tells what: a
-// *VersionError, *LengthError, *LogViewError, *CorruptError, *ChainError, or the error of the file system.
+// *VersionError, *LengthError, *LogViewError, *CorruptError, *ChainError, *LostSlotError, or the error of the file system.
 type UnreadableError struct {
 	Dir   string
 	File  string // the slot, a path
@@ -57,6 +57,15 @@ type ChainError struct{ SequenceA, SequenceB uint64 }
 func (e *ChainError) Error() string {
 	return fmt.Sprintf("the slots hold records %d and %d that do not follow each other: one of them was replaced from "+
 		"elsewhere, and which one is the newest cannot be told", e.SequenceA, e.SequenceB)
+}
+
+// LostSlotError says that a slot is missing or empty although a record stands beside it that was not the first:
+// what was in it may have been the newest record.
+type LostSlotError struct{ Beside uint64 } // number of the record in the other slot
+
+func (e *LostSlotError) Error() string {
+	return fmt.Sprintf("missing or empty beside record %d: it held the record before or after, which may have been the newest; "+
+		"recover this replica from its peers, or restore the whole data directory", e.Beside)
 }
 
 // RegressionError says that a write would have taken back a durable view or log view.

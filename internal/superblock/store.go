@@ -63,9 +63,9 @@ func Open(fsys vfs.FS, dir string) (*Store, Outcome, error) {
 	case a == nil && b == nil:
 		return s, Empty, nil
 	case b == nil:
-		s.newest, s.newestSlot = a, 0
+		s.takeLone(a, 0)
 	case a == nil:
-		s.newest, s.newestSlot = b, 1
+		s.takeLone(b, 1)
 	case b.follows(a):
 		s.newest, s.newestSlot = b, 1
 	case a.follows(b) || *a == *b:
@@ -77,6 +77,17 @@ func Open(fsys vfs.FS, dir string) (*Store, Outcome, error) {
 		return s, Unreadable, s.unreadable
 	}
 	return s, Present, nil
+}
+
+// takeLone takes over the only record there is. Only the first record of a store stands alone: a later one was
+// written beside the one before it, which may have been replaced by a newer one since.
+func (s *Store) takeLone(r *record, slot int) {
+	_, err := s.fs.Stat(s.slotPath(1 - slot))
+	if r.sequence == 1 && errors.Is(err, fs.ErrNotExist) {
+		s.newest, s.newestSlot = r, slot
+		return
+	}
+	s.unreadable = s.unreadableSlot(1-slot, &LostSlotError{Beside: r.sequence})
 }
 
 // preferVersion picks the failure that tells the operator most: another version before damage.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,17 +117,47 @@ func TestOpen_AbsentSlots(t *testing.T) {
 	if _, outcome, err := Open(m, dir); outcome != Empty || err != nil {
 		t.Fatalf("zero-length slot: %s, %v", outcome, err)
 	}
-	m = written(t, 3)
-	if err := m.Remove(dir + "/superblock.b"); err != nil {
-		t.Fatal(err)
-	}
+	m = written(t, 1)
 	s, outcome, err := Open(m, dir)
-	if outcome != Present || err != nil || s.Sequence() != 3 {
-		t.Fatalf("one slot: %s, %v", outcome, err)
+	if outcome != Present || err != nil || s.Sequence() != 1 {
+		t.Fatalf("the first record alone: %s, %v", outcome, err)
 	}
 	putSlot(t, m, 1, readSlot(t, m, 0))
 	if s, outcome, err := Open(m, dir); outcome != Present || err != nil || s.newestSlot != 0 {
 		t.Fatalf("a tie: %s, %v", outcome, err)
+	}
+}
+
+// What stood beside a record that was not the first may have been the newest: going on with the other would move
+// the record backwards.
+func TestOpen_ALostSlotBesideALaterRecordIsNotAbsence(t *testing.T) {
+	for records := 2; records <= 5; records++ {
+		for slot, name := range slotNames {
+			for _, how := range []string{"removed", "emptied"} {
+				m := written(t, records)
+				err := m.Remove(path.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if how == "emptied" {
+					putSlot(t, m, slot, nil)
+				}
+				s, outcome, err := Open(m, dir)
+				if records == 2 && slot == 1 && how == "removed" {
+					if outcome != Present { // nothing tells it from a store with one record
+						t.Fatalf("the second record removed: %s, %v", outcome, err)
+					}
+					continue
+				}
+				var lost *LostSlotError
+				if outcome != Unreadable || !errors.As(err, &lost) {
+					t.Fatalf("%d records, %s %s: %s, %v", records, name, how, outcome, err)
+				}
+				if err := s.Write(sample(9)); !errors.As(err, &lost) {
+					t.Fatalf("write beside a lost slot: %v", err)
+				}
+			}
+		}
 	}
 }
 
