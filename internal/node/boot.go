@@ -9,7 +9,6 @@ import (
 
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/protocol"
-	"github.com/galgolog/galgo/internal/segment"
 )
 
 // Open recovers a node from its data directory: the metadata group first, then every partition that has a
@@ -134,9 +133,6 @@ func (n *Node) numbersIn(dir string) ([]uint32, error) {
 	return numbers, nil
 }
 
-// deletedMark is in the name of a directory whose partition was deleted.
-const deletedMark = ".deleted"
-
 // removeLater removes what a crash left of a deleted partition.
 func (n *Node) removeLater(dir string) {
 	n.exec.Submit(new(Lane), func() {
@@ -144,59 +140,6 @@ func (n *Node) removeLater(dir string) {
 			n.log.Warn("remove leftover of a deleted partition", "dir", dir, "error", err)
 		}
 	})
-}
-
-// evictPredecessor moves a directory aside that belongs to an earlier incarnation of the same ids. One that says it
-// is of a later incarnation has a damaged record and is refused.
-func (n *Node) evictPredecessor(dir string, revision uint64) error {
-	owner, known, err := segment.ReadIncarnation(n.fs, dir)
-	if err != nil || !known || owner == revision {
-		return err
-	}
-	if owner > revision {
-		return fmt.Errorf("%s: purge.gen names incarnation %d, newer than the partition's own %d: damaged, restore the backup",
-			dir, owner, revision)
-	}
-	// The record has no checksum: a flipped bit in it must not cost the data, so nothing is removed, now or by a
-	// later boot.
-	aside := fmt.Sprintf("%s.foreign.%d", dir, owner)
-	n.log.Warn("partition directory of another incarnation is set aside", "dir", dir, "aside", aside, "found", owner, "want", revision)
-	if err := n.fs.Rename(dir, aside); err != nil {
-		return err
-	}
-	return n.fs.SyncDir(path.Dir(dir))
-}
-
-// removePartition deletes the directory of a deleted partition, if it still is that partition's.
-func (n *Node) removePartition(dir string, revision uint64) error {
-	owner, known, err := segment.ReadIncarnation(n.fs, dir)
-	if err != nil || known && owner != revision {
-		return err
-	}
-	return n.setAside(dir)
-}
-
-// setAside renames a partition directory so that a successor can have its name, then removes it. A crash in
-// between leaves a directory that no boot reads, and that the next one removes.
-func (n *Node) setAside(dir string) error {
-	aside := dir + deletedMark
-	if owner, known, err := segment.ReadIncarnation(n.fs, dir); err == nil && known {
-		aside = fmt.Sprintf("%s.%d", aside, owner)
-	}
-	if err := n.fs.RemoveAll(aside); err != nil {
-		return err
-	}
-	err := n.fs.Rename(dir, aside)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := n.fs.SyncDir(path.Dir(dir)); err != nil {
-		return err
-	}
-	return n.fs.RemoveAll(aside)
 }
 
 // Partitions is the number of partitions in use on this node.

@@ -32,6 +32,8 @@ type group struct {
 	part    *partition.Partition
 	files   segmentFiles
 	block   superblockWriter
+	owner   segment.Owner // of the directory, as last written; tasks of the lane only
+	toGo    []uint64      // segments that removals have not unlinked yet, oldest first; tasks of the lane only
 	lane    *Lane
 	reader  *Reader
 
@@ -203,8 +205,10 @@ func (g *group) step() bool {
 		g.fence(eff.Broken)
 		return false
 	}
+	viewWritten := false
 	if eff.Superblock != nil {
-		g.block.wantView = true
+		viewWritten = g.viewDurable()
+		g.block.wantView = !viewWritten
 	}
 	replied := len(eff.Replies) > 0
 	appended := len(eff.Appends) > 0
@@ -212,8 +216,11 @@ func (g *group) step() bool {
 		g.appendEntries(eff.Appends)
 	}
 	jobs := g.runJobs()
+	if viewWritten {
+		g.replica.Done(g.shard.now, vsr.SuperblockDone{View: g.replica.View(), LogView: g.replica.LogView()})
+	}
 	g.writeSuperblock()
-	return g.state == serving && (proposed || appended || jobs || replied)
+	return g.state == serving && (proposed || appended || jobs || replied || viewWritten)
 }
 
 // propose gives waiting requests a log position, in order, until something has to happen first.

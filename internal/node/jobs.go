@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/segment"
@@ -84,9 +85,37 @@ func (g *group) execute(j *partition.Job) error {
 	case partition.JobDeleteOffset:
 		return segment.RemoveOffset(fs, g.dir, segment.OffsetKind(j.Key.Kind), j.Key.ID)
 	case partition.JobRemoveSegments:
-		return segment.RemoveSegments(fs, g.dir, j.Starts)
+		return g.removeSegments(j)
 	}
 	return fmt.Errorf("partition job of unknown kind %d", j.Kind)
+}
+
+// removeSegments unlinks segments, oldest first over all removals: while one that failed waits to be tried again,
+// the next one does not go past it, so that a crash never leaves a hole in the chain. What is removed on purpose is
+// on record before anything is missing.
+func (g *group) removeSegments(j *partition.Job) error {
+	fs := g.shard.node.fs
+	if g.owner.First < j.First {
+		own := g.owner
+		own.First = j.First
+		if err := segment.WriteOwner(fs, g.dir, own); err != nil {
+			return err
+		}
+		g.owner = own
+	}
+	for _, start := range j.Starts {
+		if !slices.Contains(g.toGo, start) {
+			g.toGo = append(g.toGo, start)
+		}
+	}
+	slices.Sort(g.toGo)
+	for len(g.toGo) > 0 {
+		if err := segment.RemoveSegments(fs, g.dir, g.toGo[:1]); err != nil {
+			return err
+		}
+		g.toGo = g.toGo[1:]
+	}
+	return nil
 }
 
 // purgeFiles empties the directory. The superblock goes first: a crash in between leaves data that the next
@@ -102,5 +131,7 @@ func (g *group) purgeFiles(j *partition.Job, empty superblock.State) error {
 	if err := segment.Purge(fs, g.dir); err != nil {
 		return err
 	}
-	return segment.WritePurgeGeneration(fs, g.dir, j.Generation, j.Revision)
+	g.toGo = nil
+	g.owner = segment.Owner{Revision: j.Revision, Generation: j.Generation}
+	return segment.WriteOwner(fs, g.dir, g.owner)
 }

@@ -1,7 +1,7 @@
 package node
 
 import (
-	"path"
+	"slices"
 
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/partition"
@@ -55,38 +55,58 @@ func (s *shard) openGroup(id protocol.GroupID, revision uint64) (*group, protoco
 
 // opened is what the directory of a partition held.
 type opened struct {
+	owner   ownership
 	store   *superblock.Store
 	present bool // a superblock was there
 	state   superblock.State
 	data    segment.State
 	offsets map[partition.ConsumerKey]uint64
-	purge   uint64 // applied generation
 }
 
 // openFiles makes or reads the directory of g. A directory that belonged to an earlier incarnation with the
 // same ids is moved out of the way first.
 func (n *Node) openFiles(g *group, generation uint64) (*opened, error) {
-	if err := n.evictPredecessor(g.dir, g.revision); err != nil {
-		return nil, err
-	}
-	if err := n.claimDir(g.dir, g.revision, generation); err != nil {
-		return nil, err
-	}
 	o := &opened{}
 	var err error
-	if o.purge, err = segment.ReadPurgeGeneration(n.fs, g.dir, g.revision); err != nil {
+	if o.owner, err = n.takeDirectory(g.dir, g.revision, generation); err != nil {
 		return nil, err
 	}
 	if err := n.openSuperblock(g, o); err != nil {
 		return nil, err
 	}
 	_, _, id := g.id.Partition()
-	o.data, err = segment.Recover(n.fs, g.dir, uint64(id), segment.Options{Solo: n.replicas == 1})
-	if err != nil {
+	if o.data, err = segment.Recover(n.fs, g.dir, uint64(id), n.recoverOptions(o)); err != nil {
 		return nil, err
 	}
+	if end := o.data.End(); n.replicas == 1 && o.state.OffsetReserved > 0 && end > o.state.OffsetReserved {
+		return nil, &StaleSuperblockError{Dir: g.dir, Reserved: o.state.OffsetReserved, End: end}
+	}
+	if o.owner.stale {
+		if !o.owner.sealed && len(o.data.Segments) > 0 {
+			o.owner.First = o.data.Segments[0].Start
+		}
+		n.log.Warn("record of the owner of a partition directory is written anew", "dir", g.dir)
+		if err := segment.WriteOwner(n.fs, g.dir, o.owner.Owner); err != nil {
+			return nil, err
+		}
+	}
+	g.owner = o.owner.Owner
 	o.offsets, err = n.readOffsets(g.dir)
 	return o, err
+}
+
+// recoverOptions are what is known of the segments from elsewhere. A purge begins with a superblock that reserves
+// nothing, and may have removed anything since. A superblock whose whole reservation is data is that of a stop in
+// order, which synced all of it first; whatever came later would have raised the reservation before.
+func (n *Node) recoverOptions(o *opened) segment.Options {
+	opts := segment.Options{Solo: n.replicas == 1}
+	if o.state.OffsetReserved > 0 && o.owner.sealed {
+		opts.First, opts.FirstKnown = o.owner.First, true
+	}
+	if opts.Solo && o.state.OffsetReserved == o.state.OffsetFrontier {
+		opts.Floor = o.state.OffsetFrontier
+	}
+	return opts
 }
 
 func (n *Node) openSuperblock(g *group, o *opened) error {
@@ -96,38 +116,13 @@ func (n *Node) openSuperblock(g *group, o *opened) error {
 	}
 	o.store, o.present = store, outcome == superblock.Present
 	if !o.present {
+		if o.owner.holds {
+			return &MissingSuperblockError{g.dir}
+		}
 		return nil
 	}
 	o.state, _ = store.State()
 	return o.state.CheckIdentity(n.cluster, n.replicaID, n.replicas)
-}
-
-// claimDir creates the directory of a partition that is used for the first time and records whose it is.
-// Nothing here needs the purges that were committed before. The record is written in place: until the
-// superblock exists the partition holds nothing, and a torn record is written again.
-func (n *Node) claimDir(dir string, revision, generation uint64) error {
-	if _, known, err := segment.ReadIncarnation(n.fs, dir); err != nil || known {
-		return err
-	}
-	if _, err := n.fs.Stat(path.Join(dir, segment.LogName(0))); err == nil {
-		return nil // data of before there were records: its generation is 0
-	}
-	parents, err := missingParents(n.fs, n.layout.Path(), dir)
-	if err != nil {
-		return err
-	}
-	if err := n.fs.MkdirAll(dir); err != nil {
-		return err
-	}
-	if err := segment.ClaimDirectory(n.fs, dir, generation, revision); err != nil {
-		return err
-	}
-	for _, p := range parents {
-		if err := n.fs.SyncDir(p); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // readOffsets loads the stored offsets. One that cannot be trusted is dropped: its consumer starts over.
@@ -162,8 +157,14 @@ func (g *group) opened(o *opened, err error) {
 	restored := g.part.Restore(partition.Recovered{
 		Segments: segmentsOf(o.data.Segments),
 		Claim:    partition.Claim{Frontier: o.state.OffsetFrontier, Reserved: o.state.OffsetReserved},
-		Offsets:  o.offsets, PurgeGeneration: o.purge,
+		Offsets:  o.offsets, PurgeGeneration: o.owner.Generation,
 	})
+	for _, seg := range o.data.Segments {
+		if seg.TruncatedBytes > 0 {
+			g.shard.node.log.Warn("torn end of a segment was cut off", "dir", g.dir, "segment", segment.LogName(seg.Start),
+				"bytes", seg.TruncatedBytes, "left", seg.Size)
+		}
+	}
 	for _, name := range o.data.Foreign {
 		g.shard.node.log.Warn("file that is no segment was left alone", "dir", g.dir, "name", name)
 	}
@@ -196,7 +197,15 @@ func (g *group) replant(found []segment.Info) {
 	frontier := g.part.MintFrontier()
 	var chain []segment.Info
 	g.submit(func() (err error) {
-		chain, err = segment.Reanchor(g.shard.node.fs, g.dir, found, frontier)
+		fs := g.shard.node.fs
+		if !slices.ContainsFunc(found, func(s segment.Info) bool { return s.Size > 0 }) {
+			// Nothing is left of what was below: the chain begins at the frontier from now on.
+			g.owner.First = frontier
+			if err := segment.WriteOwner(fs, g.dir, g.owner); err != nil {
+				return err
+			}
+		}
+		chain, err = segment.Reanchor(fs, g.dir, found, frontier)
 		return err
 	}, func(err error) {
 		if g.state != opening {

@@ -42,14 +42,14 @@ func (g *group) writeSuperblock() {
 	if b.writing || b.purging || !b.wantView && !b.wantsOff || g.shard.now.Ticks < b.retryAt {
 		return
 	}
-	claim := g.part.KeepClaim()
-	if b.wantsOff {
+	claim, claims := g.part.KeepClaim(), b.wantsOff
+	if claims {
 		claim.Frontier = max(claim.Frontier, b.claim.Frontier)
 		claim.Reserved = max(claim.Reserved, b.claim.Reserved)
 	}
 	state := g.superblockState(claim)
 	b.writing, b.wantView, b.wantsOff, b.mintAtStart = true, false, false, g.part.MintFrontier()
-	g.submit(func() error { return b.store.Write(state) }, func(err error) { g.superblockDone(state, claim, err) })
+	g.submit(func() error { return b.store.Write(state) }, func(err error) { g.superblockDone(state, claim, claims, err) })
 }
 
 func (g *group) superblockState(claim partition.Claim) superblock.State {
@@ -61,7 +61,15 @@ func (g *group) superblockState(claim partition.Claim) superblock.State {
 	}
 }
 
-func (g *group) superblockDone(state superblock.State, claim partition.Claim, err error) {
+// viewDurable reports whether the record on the disk holds the view of the replica: a claim of offsets carries it,
+// and it is not written a second time for the view alone.
+func (g *group) viewDurable() bool {
+	state, present := g.block.store.State()
+	return present && state.View == g.replica.View() && state.LogView == g.replica.LogView()
+}
+
+// superblockDone follows a write; claims tells that it was to raise the reservation.
+func (g *group) superblockDone(state superblock.State, claim partition.Claim, claims bool, err error) {
 	b := &g.block
 	b.writing = false
 	if g.state != serving {
@@ -79,11 +87,14 @@ func (g *group) superblockDone(state superblock.State, claim partition.Claim, er
 		return
 	}
 	b.failures, b.retryAt = 0, 0
+	b.wantView = b.wantView && !g.viewDurable()
 	g.part.Claimed(claim)
-	minted := g.part.MintFrontier() - min(g.part.MintFrontier(), b.mintAtStart)
-	now := g.shard.now.Ticks
-	g.part.ClaimTook(minted, b.claimedAt > 0 && now-b.claimedAt < claimLastsTicks)
-	b.claimedAt = now
+	if claims {
+		minted := g.part.MintFrontier() - min(g.part.MintFrontier(), b.mintAtStart)
+		now := g.shard.now.Ticks
+		g.part.ClaimTook(minted, b.claimedAt > 0 && now-b.claimedAt < claimLastsTicks)
+		b.claimedAt = now
+	}
 	g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView})
 }
 

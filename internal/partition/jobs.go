@@ -9,7 +9,7 @@ const (
 	JobStoreOffset JobKind = iota + 1
 	JobDeleteOffset
 	// JobRemoveSegments unlinks the segments that begin at Starts, oldest first, with index and anchor,
-	// then syncs the directory.
+	// then syncs the directory. Before the first unlink it is on record that the log begins at First.
 	JobRemoveSegments
 	// JobPurge removes every segment and offset file, plants an empty segment at 0 and records Generation,
 	// in the order that its crash windows need. Before the first unlink the superblock says 0 and 0.
@@ -24,6 +24,7 @@ type Job struct {
 	Key        ConsumerKey
 	Offset     uint64
 	Starts     []uint64
+	First      uint64
 	Generation uint64
 	Revision   uint64
 	Chain      uint64 // chain generation when the job was made

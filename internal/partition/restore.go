@@ -70,6 +70,9 @@ func (p *Partition) restoreFrontier() {
 	point := p.reserve.frontier
 	if p.solo() {
 		point = max(point, p.reserve.reserved)
+		if p.hasActive {
+			point = max(point, p.active.Start) // its name says that what is below may have been given out
+		}
 	}
 	if point > 0 && (!p.live || p.appended < point-1) {
 		p.appended, p.live = point-1, true

@@ -83,7 +83,7 @@ func (p *Partition) removeThrough(upTo uint64) (more bool) {
 	p.tail.dropBelow(p.firstRetained())
 	p.generation++
 	p.dirty = true
-	p.jobs = append(p.jobs, Job{Kind: JobRemoveSegments, Starts: starts, Chain: p.generation})
+	p.jobs = append(p.jobs, Job{Kind: JobRemoveSegments, Starts: starts, First: p.firstRetained(), Chain: p.generation})
 	return more
 }
 

@@ -56,12 +56,17 @@ const (
 	Overlap
 	// EmptyInside: the segment is empty and not the last one.
 	EmptyInside
+	// HeadMissing: the chain begins at offset Found, and nothing was removed on purpose at or above Expected.
+	HeadMissing
+	// EndMissing: the chain ends before offset Found, and data up to Expected was on the device.
+	EndMissing
 )
 
 var refusalNames = [...]string{
 	InteriorDamage: "damage inside the log", Discontinuity: "offsets do not continue",
 	ForeignBatch: "batch of another partition", Hole: "hole between segments",
 	Overlap: "segments overlap", EmptyInside: "empty segment inside the chain",
+	HeadMissing: "oldest segments are missing", EndMissing: "data that was on the device is missing at the end",
 }
 
 // String names the kind.
@@ -91,6 +96,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("%s, byte %d, data goes on at byte %d", s, r.Position, r.Next)
 	case EmptyInside:
 		return s
+	case HeadMissing, EndMissing:
+		return fmt.Sprintf("%s, expected %d, found %d", s, r.Expected, r.Found)
 	}
 	return fmt.Sprintf("%s, byte %d, expected %d, found %d", s, r.Position, r.Expected, r.Found)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
+	"path"
 	"testing"
 
 	"github.com/galgolog/galgo/internal/vfs"
@@ -23,6 +24,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestGolden_FileFormats(t *testing.T) {
+	owner := Owner{Revision: 5, Generation: 3, First: 70}.Encode()
 	anchor := Anchor{PlantedStart: 65540, SealedStart: 0, SealedEnd: 3}.Encode()
 	offset := EncodeOffset(9)
 	entry := EncodeIndex(nil, []IndexEntry{{1, 2, 3}})
@@ -31,6 +33,7 @@ func TestGolden_FileFormats(t *testing.T) {
 		want string // what the layout alone decides; checksums are tested below
 	}{
 		"anchor": {anchor[:32], "4947475941" + "4e4348" + "0400010000000000" + "0000000000000000" + "0300000000000000"},
+		"owner":  {owner[:32], "474f574e" + "0100" + "0000" + "0500000000000000" + "0300000000000000" + "4600000000000000"},
 		"offset": {offset[:8], "0900000000000000"},
 		"index":  {entry, "0100000000000000" + "0200000000000000" + "0300000000000000"},
 	} {
@@ -71,47 +74,67 @@ func TestAnchor_OnlyTheExactBytesCount(t *testing.T) {
 	}
 }
 
-func TestPurgeGeneration(t *testing.T) {
+func TestOwner_RecordsOfTwoFiles(t *testing.T) {
 	fs := vfs.NewMem(1)
-	read := func(revision uint64) uint64 {
-		g, err := ReadPurgeGeneration(fs, testDir, revision)
-		must(t, err)
-		return g
+	own, purge := path.Join(testDir, OwnerName), path.Join(testDir, PurgeName)
+	want := Owner{Revision: 5, Generation: 3, First: 70}
+	check := func(what string, evidence OwnerEvidence, o Owner, stale bool) {
+		t.Helper()
+		found, err := ReadOwner(fs, testDir)
+		if err != nil || found != (OwnerFound{o, evidence, stale}) {
+			t.Fatalf("%s: %+v, %v", what, found, err)
+		}
 	}
-	if read(5) != 0 {
-		t.Fatal("absent is not 0")
-	}
+	check("nothing", OwnerUnknown, Owner{}, false)
 	must(t, fs.MkdirAll(testDir))
-	must(t, WritePurgeGeneration(fs, testDir, 3, 5))
-	if read(5) != 3 || read(6) != 0 {
-		t.Fatal("generation of another incarnation taken over")
+	must(t, WriteOwner(fs, testDir, want))
+	check("both", OwnerSealed, want, false)
+	golden := readAll(t, fs, purge)
+	if hex.EncodeToString(golden) != "03000000000000000500000000000000" {
+		t.Fatalf("purge.gen holds %x", golden)
 	}
-	if revision, known, err := ReadIncarnation(fs, testDir); revision != 5 || !known || err != nil {
-		t.Fatalf("incarnation %d %v %v", revision, known, err)
+	put(t, fs, purge, golden[:15])
+	check("short purge.gen", OwnerSealed, want, true)
+	must(t, fs.Remove(purge))
+	check("no purge.gen", OwnerSealed, want, true)
+	must(t, WriteOwner(fs, testDir, want))
+	check("both again", OwnerSealed, want, false)
+	sealed := readAll(t, fs, own)
+	for bit := range 8 * OwnerSize {
+		bad := bytes.Clone(sealed)
+		bad[bit/8] ^= 1 << (bit % 8)
+		put(t, fs, own, bad)
+		check("rotted owner", OwnerUnsealed, Owner{Revision: 5, Generation: 3}, true)
 	}
-	put(t, fs, testDir+"/purge.gen", make([]byte, 15))
-	if read(0) != 0 {
-		t.Fatal("short file is not 0")
+	for n := range OwnerSize {
+		put(t, fs, own, sealed[:n])
+		check("short owner", OwnerUnsealed, Owner{Revision: 5, Generation: 3}, true)
 	}
-	if _, known, err := ReadIncarnation(fs, testDir); known || err != nil {
-		t.Fatalf("incarnation of a short file: %v %v", known, err)
-	}
+	put(t, fs, own, append(bytes.Clone(sealed), 0))
+	check("long owner", OwnerUnsealed, Owner{Revision: 5, Generation: 3}, true)
+	must(t, fs.Remove(own))
+	must(t, fs.Remove(purge))
+	check("neither", OwnerUnknown, Owner{}, false)
+	must(t, ClaimDirectory(fs, testDir, want))
+	check("claimed", OwnerSealed, want, false)
 	boom := errors.New("bad sector")
 	fs.SetReadHook(func(string, int64, int) error { return boom })
-	if _, err := ReadPurgeGeneration(fs, testDir, 5); !errors.Is(err, boom) {
+	if _, err := ReadOwner(fs, testDir); !errors.Is(err, boom) {
 		t.Fatalf("read error told as %v", err)
 	}
 }
 
-func TestPurgeGeneration_OldOrNewAfterACrash(t *testing.T) {
+func TestOwner_OldOrNewAfterACrash(t *testing.T) {
 	fs := vfs.NewMem(1)
 	must(t, fs.MkdirAll(testDir))
 	must(t, fs.SyncDir("."))
-	must(t, WritePurgeGeneration(fs, testDir, 3, 5))
-	forEachCrash(t, fs, func(fs vfs.FS) error { return WritePurgeGeneration(fs, testDir, 4, 5) },
+	old, next := Owner{Revision: 5, Generation: 3}, Owner{Revision: 5, Generation: 4}
+	must(t, WriteOwner(fs, testDir, old))
+	forEachCrash(t, fs, func(fs vfs.FS) error { return WriteOwner(fs, testDir, next) },
 		func(name string, fs *vfs.Mem) {
-			if g, err := ReadPurgeGeneration(fs, testDir, 5); err != nil || g != 3 && g != 4 {
-				t.Fatalf("%s: %d, %v", name, g, err)
+			found, err := ReadOwner(fs, testDir)
+			if err != nil || found.Evidence != OwnerSealed || found.Owner != old && found.Owner != next {
+				t.Fatalf("%s: %+v, %v", name, found, err)
 			}
 		})
 }

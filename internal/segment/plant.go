@@ -92,7 +92,7 @@ func removeSegment(fs vfs.FS, dir string, start uint64) error {
 
 // Purge empties a partition: every segment and every stored offset found in its directory is deleted, and
 // an empty segment that begins at offset 0 is planted. Segments go oldest first, so that a crash leaves the
-// newer end of the chain. Recording the purge is left to WritePurgeGeneration.
+// newer end of the chain. Recording the purge is left to WriteOwner.
 func Purge(fs vfs.FS, dir string) error {
 	starts, err := listSegments(fs, dir)
 	if err == nil {

@@ -7,35 +7,30 @@ import (
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
-const (
-	purgeName = "purge.gen"
-	purgeSize = 16
-)
+// PurgeName is the name of the file that holds the applied purge generation of a partition.
+const PurgeName = "purge.gen"
 
-// ReadPurgeGeneration returns the purge generation that the incarnation revision of the partition has
-// applied: 0 when the file is missing, short or left behind by another incarnation, which makes a purge
-// run again. Failing to find out is an error: taking it for 0 would purge intact data.
-func ReadPurgeGeneration(fs vfs.FS, dir string, revision uint64) (uint64, error) {
-	b, err := readUpTo(fs, path.Join(dir, purgeName), purgeSize)
-	if notExist(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("purge generation of %s: %w", dir, err)
-	}
-	if len(b) < purgeSize || le.Uint64(b[8:]) != revision {
-		return 0, nil
-	}
-	return le.Uint64(b), nil
+const purgeSize = 16
+
+// purgeRecord is the content of purge.gen: applied generation u64, created revision u64. It carries no
+// checksum; the owner record beside it says the same with one.
+type purgeRecord struct{ generation, revision uint64 }
+
+func (r purgeRecord) encode() []byte {
+	return le.AppendUint64(le.AppendUint64(nil, r.generation), r.revision)
 }
 
-// WritePurgeGeneration records, atomically and durably, that the incarnation revision has applied a purge.
-func WritePurgeGeneration(fs vfs.FS, dir string, generation, revision uint64) error {
-	var b [purgeSize]byte
-	le.PutUint64(b[:], generation)
-	le.PutUint64(b[8:], revision)
-	if err := vfs.WriteFile(fs, path.Join(dir, purgeName), b[:]); err != nil {
-		return fmt.Errorf("purge generation of %s: %w", dir, err)
+// readPurgeRecord reads purge.gen; false when it is missing or short. Failing to find out is an error.
+func readPurgeRecord(fs vfs.FS, dir string) (purgeRecord, bool, error) {
+	b, err := readUpTo(fs, path.Join(dir, PurgeName), purgeSize)
+	if notExist(err) {
+		return purgeRecord{}, false, nil
 	}
-	return nil
+	if err != nil {
+		return purgeRecord{}, false, fmt.Errorf("purge generation of %s: %w", dir, err)
+	}
+	if len(b) < purgeSize {
+		return purgeRecord{}, false, nil
+	}
+	return purgeRecord{le.Uint64(b), le.Uint64(b[8:])}, true, nil
 }

@@ -13,6 +13,13 @@ type Options struct {
 	// Solo allows gaps between segments where an anchor authorises them. Partitions with replicas have no
 	// gaps.
 	Solo bool
+	// First, when FirstKnown, is the highest offset at which the oldest segment may begin, if there is one:
+	// nothing above it was removed on purpose.
+	First      uint64
+	FirstKnown bool
+	// Floor is the end of the data known to have been synced, 0 when nothing is known: a log that ends below it
+	// is damaged and not torn.
+	Floor uint64
 }
 
 // State is what Recover found, or made.
@@ -23,6 +30,22 @@ type State struct {
 	Foreign []string
 	// Swept are the leftovers that were removed.
 	Swept []string
+}
+
+// End is the next offset after the data, or the start of an empty last segment; 0 when there is none.
+func (st *State) End() uint64 {
+	if len(st.Segments) == 0 {
+		return 0
+	}
+	return st.Segments[len(st.Segments)-1].next()
+}
+
+// next is the offset that the segment goes on with.
+func (i *Info) next() uint64 {
+	if i.Size == 0 {
+		return i.Start
+	}
+	return i.End + 1
 }
 
 // Info describes one recovered segment. While Size is 0 only Start means anything.
@@ -67,6 +90,9 @@ func Recover(fs vfs.FS, dir string, partitionID uint64, opts Options) (State, er
 		}
 	}
 	if err := checkChain(fs, dir, plans, opts); err != nil {
+		return State{}, recoverError(dir, err)
+	}
+	if err := checkExtent(plans, opts); err != nil {
 		return State{}, recoverError(dir, err)
 	}
 	if err := repair(fs, dir, plans); err != nil {
@@ -140,6 +166,21 @@ func checkChain(fs vfs.FS, dir string, plans []*plan, opts Options) error {
 		if !opts.Solo || !ok || anchor != (Anchor{PlantedStart: b.Start, SealedStart: a.Start, SealedEnd: a.End}) {
 			return &Refusal{Kind: Hole, Start: b.Start, Expected: a.End + 1, Found: b.Start}
 		}
+	}
+	return nil
+}
+
+// checkExtent tests that nothing is missing at either end of the chain, as far as that is known.
+func checkExtent(plans []*plan, opts Options) error {
+	var first, last Info
+	if len(plans) > 0 {
+		first, last = plans[0].info, plans[len(plans)-1].info
+	}
+	if opts.FirstKnown && first.Start > opts.First {
+		return &Refusal{Kind: HeadMissing, Start: first.Start, Expected: opts.First, Found: first.Start}
+	}
+	if end := last.next(); end < opts.Floor {
+		return &Refusal{Kind: EndMissing, Start: last.Start, Expected: opts.Floor, Found: end}
 	}
 	return nil
 }
