@@ -43,6 +43,8 @@ type group struct {
 	purge     purgeRequest
 	truncate  uint64 // metadata watermark, exclusive end
 	retrying  bool   // a failed job waits for the next tick
+	expiring  bool   // the cleaner has not looked, or not removed all it found
+	removing  int    // removals of segments under way
 	jobs      int    // jobs handed to the executor
 	isTouched bool
 	isTimed   bool

@@ -28,6 +28,9 @@ func (g *group) runJobs() (progress bool) {
 			empty := g.superblockState(partition.Claim{})
 			g.submit(func() error { return g.purgeFiles(&j, empty) }, func(err error) { g.finish(j, err) })
 		default:
+			if !j.Again {
+				g.removing++
+			}
 			g.publish()
 			g.submit(func() error { return g.execute(&j) }, func(err error) { g.finish(j, err) })
 		}
@@ -48,7 +51,12 @@ func (g *group) finish(j partition.Job, err error) bool {
 		g.shard.wantTick()
 		return false
 	}
+	if j.Kind == partition.JobRemoveSegments {
+		g.removing--
+		g.clean()
+	}
 	if j.Kind == partition.JobPurge {
+		g.removing = 0 // a removal from before that failed is forgotten
 		g.reader.live.Store(nil)
 		g.part.Claimed(partition.Claim{})
 		g.block.purged()

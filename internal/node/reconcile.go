@@ -79,9 +79,7 @@ func (s *shard) reconcile(id protocol.GroupID) {
 	g.setTruncate(p.TruncateUpTo)
 	if g.state == serving {
 		g.part.SetOptions(s.node.partitionOptions(topic))
-		if g.truncate > 0 {
-			g.part.Truncate(g.truncate)
-		}
+		g.clean()
 		g.dropGroupOffsets(topic)
 	}
 	s.touch(g)

@@ -81,41 +81,38 @@ func (s *shard) tick() {
 		s.clock.lastSecond = now
 		s.everySecond()
 	}
+	if !s.node.limits.NoRetention && now-s.clock.lastRetain >= s.node.limits.RetentionTicks {
+		s.clock.lastRetain = now
+		for _, g := range s.groupList() {
+			g.expiring = true
+			g.clean()
+		}
+	}
 }
 
-// everySecond looks at disk space, the cleaner and idle memory.
+// everySecond looks at disk space and at what consumers have passed meanwhile.
 func (s *shard) everySecond() {
 	if s.index == 0 {
 		s.node.checkFreeSpace()
 	}
 	for _, g := range s.truncating {
-		g.truncateNow()
-	}
-	now := s.now.Ticks
-	if s.node.limits.NoRetention || now-s.clock.lastRetain < s.node.limits.RetentionTicks {
-		return
-	}
-	s.clock.lastRetain = now
-	for _, g := range s.groupList() {
-		g.retain()
+		g.clean()
 	}
 }
 
-// retain runs the cleaner of one partition.
-func (g *group) retain() {
-	if g.state != serving {
+// clean removes what DeleteSegments has allowed and, when the cleaner is due, what expiry and size ask for: one
+// budget of segments at a time, the next one when the files of this one are gone. In between the shard serves
+// whatever else there is.
+func (g *group) clean() {
+	if g.state != serving || g.removing > 0 {
 		return
 	}
-	if g.part.Retain(g.shard.now.Micros) {
-		g.shard.clock.lastRetain = 0
-	}
-	g.shard.touch(g)
-}
-
-// truncateNow removes what DeleteSegments has allowed and consumers have passed meanwhile.
-func (g *group) truncateNow() {
-	if g.state == serving && g.part.TruncatesNow(g.truncate) {
+	if g.truncate > 0 && g.part.TruncatesNow(g.truncate) {
 		g.part.Truncate(g.truncate)
+		g.shard.touch(g)
+	}
+	if g.expiring {
+		g.expiring = g.part.Retain(g.shard.now.Micros)
 		g.shard.touch(g)
 	}
 }

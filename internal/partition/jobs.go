@@ -28,6 +28,7 @@ type Job struct {
 	Generation uint64
 	Revision   uint64
 	Chain      uint64 // chain generation when the job was made
+	Again      bool   // it failed before
 }
 
 // JobDone tells the outcome of a job. With an error the job is asked for again by the host, after a pause:
@@ -59,5 +60,6 @@ func (p *Partition) Retry(j Job) {
 	if j.Kind == JobRemoveSegments && j.Chain < p.purge.chain {
 		return
 	}
+	j.Again = true
 	p.jobs = append(p.jobs, j)
 }
