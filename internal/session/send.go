@@ -113,7 +113,8 @@ func (s *session) prepareSend(p *pending, b *binding, view *metadata.View) proto
 	case protocol.PartitionByKey:
 		id = protocol.Hash32(head.Partitioning.Key) % count
 	default:
-		id = s.server.rounds.take(st.ID, t.ID, count)
+		first, _ := t.Partition(0)
+		id = s.server.rounds.take(st.ID, t.ID, first.CreatedRevision, count)
 	}
 	part, _ := t.Partition(id)
 	group, err := protocol.PartitionGroup(st.ID, t.ID, id)

@@ -325,3 +325,18 @@ func TestPipeline_ManyConnectionsKeepTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// A topic that is created anew begins at its first partition, wherever the deleted one of the same ids was.
+func TestSend_ARecreatedTopicBeginsItsOwnRound(t *testing.T) {
+	r := openRig(t, setup{})
+	balanced := protocol.Partitioning{Kind: protocol.PartitionBalanced}
+	for life := range 3 {
+		ref := r.topic("s", "t", 3)
+		for i := range 4 + life { // not a multiple of the partitions
+			if got := r.root.send(ref, balanced, "x"); got.Partition != uint32(i%3) {
+				t.Fatalf("life %d: batch %d went to partition %d", life, i, got.Partition)
+			}
+		}
+		r.root.apply(protocol.OpDeleteTopic, ref.Append(nil))
+	}
+}
