@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -166,5 +167,32 @@ func TestWriteRuntime_IsAtomic(t *testing.T) {
 	}
 	if err := d.WriteRuntime(nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing folder gives %v", err)
+	}
+}
+
+// A directory whose name is not synced into its parent is gone after a loss of power, with everything in it.
+func TestMakeDir_SyncsEveryParentOfWhatItMade(t *testing.T) {
+	base := t.TempDir()
+	var synced []string
+	sync := func(dir string) error {
+		synced = append(synced, strings.TrimPrefix(dir, base))
+		return syncDir(dir)
+	}
+	path := filepath.Join(base, "a", "b", "c")
+	for _, want := range [][]string{{"", "/a", "/a/b"}, nil} {
+		if synced = nil; makeDir(path, sync) != nil || !slices.Equal(synced, want) {
+			t.Fatalf("synced %q, want %q", synced, want)
+		}
+	}
+	broken := errors.New("device")
+	if err := makeDir(filepath.Join(base, "d"), func(string) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("a parent that cannot be synced: %v", err)
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if makeDir(filepath.Join(file, "x"), sync) == nil {
+		t.Error("made a directory below a file")
 	}
 }

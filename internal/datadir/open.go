@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +75,7 @@ func Open(o Options) (*Dir, error) {
 		}
 	}
 	d := &Dir{Layout: NewLayout(path, o.Folders)}
-	if err := os.MkdirAll(path, dirMode); err != nil {
+	if err := makeDir(path, syncDir); err != nil {
 		return nil, fmt.Errorf("data directory create: %w", err)
 	}
 	if err := d.take(); err != nil {
@@ -133,9 +134,38 @@ func (d *Dir) prepare(fresh bool) error {
 		return fmt.Errorf("data directory runtime folder: %w", err)
 	}
 	d.logs = logFolder(d.path, d.folders.Logs)
-	for _, folder := range []string{d.Streams(), d.Runtime(), d.logs} {
-		if err := os.MkdirAll(folder, dirMode); err != nil {
-			return fmt.Errorf("data directory create: %w", err)
+	err = makeDir(d.Streams(), syncDir)
+	for _, folder := range []string{d.Runtime(), d.logs} { // of this run: nothing is lost with them
+		if err == nil {
+			err = os.MkdirAll(folder, dirMode)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("data directory create: %w", err)
+	}
+	return nil
+}
+
+// makeDir creates a directory and its missing parents durably: each is on the disk under its name when it returns,
+// the outermost first.
+func makeDir(path string, sync func(dir string) error) error {
+	var parents []string
+	for at := path; ; at = filepath.Dir(at) {
+		_, err := os.Stat(at)
+		if err == nil || at == filepath.Dir(at) {
+			break
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		parents = append(parents, filepath.Dir(at))
+	}
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return err
+	}
+	for _, parent := range slices.Backward(parents) {
+		if err := sync(parent); err != nil {
+			return err
 		}
 	}
 	return nil
