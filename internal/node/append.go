@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,8 @@ type appendState struct {
 	written uint64 // op: everything up to here is in the page cache
 	synced  uint64 // op: everything up to here counts as durable
 	syncing bool
+	// takingBack: what a failed append left in the files is being removed; nothing is proposed meanwhile.
+	takingBack bool
 }
 
 // appendEntries writes prepares to the segments. On a default topic the write is what the topic promises,
@@ -30,8 +33,8 @@ func (g *group) appendEntries(entries []*vsr.Entry) {
 	g.shard.node.metrics.observeAppend(time.Since(start))
 	if err != nil {
 		g.shard.node.log.Error("append", "partition", g.id.String(), "op", first, "error", err)
-		g.shard.node.noteDiskError(err)
-		g.replica.Done(g.shard.now, vsr.Appended{Op: first, Err: err})
+		g.shard.node.metrics.appendFailures.Inc()
+		g.takeBack(first, err)
 		return
 	}
 	g.appended(g.plan.LastOp, g.plan.Sync)
@@ -65,16 +68,58 @@ func (g *group) syncFull() {
 	}, func(err error) {
 		if err != nil {
 			g.shard.node.log.Error("sync of a full segment", "partition", g.id.String(), "error", err)
+			g.shard.node.metrics.syncFailures.Inc()
+			g.files.lost = errors.Join(g.files.lost, err)
 		}
 	})
 }
 
+// preallocate is what a new segment reserves: nothing where that would take the reserve below the watermark.
 func (g *group) preallocate() int64 {
-	if o := g.part.Config().Options; o.Preallocate {
+	if o := g.part.Config().Options; o.Preallocate && g.shard.node.hasRoomFor(o.SegmentBytes) {
 		return o.SegmentBytes
 	}
 	return 0
 }
+
+// takeBack removes what the files hold of the operations from first on, whose append failed with cause, before
+// anybody is told that they were refused: a restart must not find them. What cannot be removed may be found, so
+// that no answer would be true: the partition is fenced.
+func (g *group) takeBack(first uint64, cause error) {
+	n := g.shard.node
+	n.noteDiskError(cause)
+	start, position, written := g.part.StagedAt(first)
+	if !written {
+		g.replica.Done(g.shard.now, vsr.Appended{Op: first, Err: cause})
+		return
+	}
+	g.appends.takingBack = true
+	g.submit(func() error { return g.files.cutBack(start, position) }, func(err error) {
+		switch {
+		case g.state != serving:
+			return
+		case isNoSpace(err):
+			g.stall(err, func() { g.takeBack(first, cause) })
+			return
+		case err != nil:
+			g.fence(&TakeBackError{Append: cause, Cut: err})
+			return
+		}
+		g.appends.takingBack = false
+		g.reader.live.Store(g.files.active)
+		g.replica.Done(g.shard.now, vsr.Appended{Op: first, Err: cause})
+	})
+}
+
+// TakeBackError says that an append failed and that what it left could not be removed.
+type TakeBackError struct{ Append, Cut error }
+
+func (e *TakeBackError) Error() string {
+	return fmt.Sprintf("what a failed append left cannot be removed: %v; the append: %v; mend the device and restart", e.Cut, e.Append)
+}
+
+// Unwrap returns both causes.
+func (e *TakeBackError) Unwrap() []error { return []error{e.Append, e.Cut} }
 
 func (g *group) startSync() {
 	if g.appends.syncing || g.appends.written == g.appends.synced {
@@ -105,8 +150,9 @@ func (g *group) syncDone(upTo uint64, err error) {
 	if err != nil {
 		first := g.appends.synced + 1
 		g.shard.node.log.Error("sync", "partition", g.id.String(), "op", first, "error", err)
+		g.shard.node.metrics.syncFailures.Inc()
 		g.appends.written = g.appends.synced
-		g.replica.Done(g.shard.now, vsr.Appended{Op: first, Err: fmt.Errorf("sync: %w", err)})
+		g.takeBack(first, fmt.Errorf("sync: %w", err))
 		return
 	}
 	g.appends.synced = upTo

@@ -59,10 +59,17 @@ func (s *shard) load(g *group, generation uint64) {
 	g.submit(func() (err error) {
 		found, err = s.node.openFiles(g, generation)
 		return err
-	}, func(err error) { g.opened(found, err) })
+	}, func(err error) {
+		if g.state == opening && isNoSpace(err) {
+			g.reader.stalled.Store(true)
+			g.stall(err, func() { s.load(g, generation) })
+			return
+		}
+		g.opened(found, err)
+	})
 }
 
-// awaitOpen runs passes until no group is opening. The executor does the work meanwhile.
+// awaitOpen runs passes until no group is opening, but for those that wait for disk space. The executor does the work meanwhile.
 func (n *Node) awaitOpen() error {
 	for _, s := range n.shards {
 		for s.opening() {
@@ -79,7 +86,7 @@ func (s *shard) opening() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.groups {
-		if g.state == opening {
+		if g.state == opening && g.stalled == nil {
 			return true
 		}
 	}

@@ -2,8 +2,6 @@ package node
 
 import (
 	"errors"
-	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/galgolog/galgo/internal/partition"
@@ -20,6 +18,8 @@ type segmentFiles struct {
 	full     []*segment.Writer
 	dirDirty bool     // a segment was created since the directory was synced
 	orphans  []uint64 // segments behind the end of the log that are to be removed before it grows, newest first
+	// lost is why bytes of full segments that were given back may not be on the device; no later sync can tell.
+	lost error
 }
 
 // write carries out a plan. After an error the log ends where the plan began or behind one of its runs; the
@@ -51,6 +51,8 @@ func (f *segmentFiles) write(plan *partition.AppendPlan, preallocate int64) erro
 func (f *segmentFiles) create(start uint64, preallocate int64) error {
 	w, err := segment.Create(f.fs, f.dir, start, segment.CreateOptions{PreallocateBytes: preallocate})
 	if err != nil {
+		// It may be there all the same, and would not continue the log once another batch ends elsewhere.
+		f.orphans = append([]uint64{start}, f.orphans...)
 		return err
 	}
 	if f.active != nil {
@@ -95,6 +97,22 @@ func (f *segmentFiles) takeBack(start uint64) (bool, error) {
 		f.orphans = append(f.orphans, w.Start())
 	}
 	return true, errors.Join(err, f.removeOrphans())
+}
+
+// cutBack makes the log end at position of the segment that begins at start, durably: everything behind it was
+// refused.
+func (f *segmentFiles) cutBack(start uint64, position int64) error {
+	if f.active != nil && f.active.Start() != start {
+		if _, err := f.takeBack(start); err != nil {
+			return err
+		}
+	}
+	if f.active != nil && f.active.Start() == start {
+		if err := f.active.Cut(position); err != nil {
+			return err
+		}
+	}
+	return f.removeOrphans()
 }
 
 // removeOrphans removes what is behind the end of the log. What fails is tried again before the next write.
@@ -192,43 +210,4 @@ func (f *segmentFiles) close() error {
 	}
 	f.full, f.active = nil, nil
 	return err
-}
-
-// makeDirs creates dir below root durably: every new directory is synced into its parent. All are made before
-// the first is synced: where the file system commits in transactions, one commit covers them.
-func makeDirs(fsys vfs.FS, root, dir string) error {
-	parents, err := missingParents(fsys, root, dir)
-	if err != nil || len(parents) == 0 {
-		return err
-	}
-	if err := fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	for _, p := range parents {
-		if err := fsys.SyncDir(p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// missingParents returns the parents of the directories that are missing on the way from root to dir, the
-// outermost first. The parent of root is among them when root is missing.
-func missingParents(fsys vfs.FS, root, dir string) ([]string, error) {
-	var parents []string
-	for at := dir; ; at = path.Dir(at) {
-		_, err := fsys.Stat(at)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		parents = append(parents, path.Dir(at))
-		if at == root || at == path.Dir(at) {
-			break
-		}
-	}
-	slices.Reverse(parents)
-	return parents, nil
 }

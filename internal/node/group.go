@@ -37,21 +37,24 @@ type group struct {
 	lane    *Lane
 	reader  *Reader
 
-	waiting   workQueue // requests without a log position
-	plan      partition.AppendPlan
-	appends   appendState
-	purge     purgeRequest
-	truncate  uint64 // metadata watermark, exclusive end
-	retrying  bool   // a failed job waits for the next tick
-	expiring  bool   // the cleaner has not looked, or not removed all it found
-	removing  int    // removals of segments under way
-	jobs      int    // jobs handed to the executor
-	isTouched bool
-	isTimed   bool
-	tailNoted int64
-	rate      mintRate
-	lastUsed  uint64 // tick
-	scratch   vsr.Reply
+	waiting  workQueue // requests without a log position
+	plan     partition.AppendPlan
+	appends  appendState
+	purge    purgeRequest
+	truncate uint64 // metadata watermark, exclusive end
+	retrying bool   // a failed job waits for the next tick
+	stalled  func() // goes on once a second, after the disk was full
+	// offsetDirs tells, by kind, whose directory of stored offsets has a durable name. Touched on the lane only.
+	offsetDirs [3]bool
+	expiring   bool // the cleaner has not looked, or not removed all it found
+	removing   int  // removals of segments under way
+	jobs       int  // jobs handed to the executor
+	isTouched  bool
+	isTimed    bool
+	tailNoted  int64
+	rate       mintRate
+	lastUsed   uint64 // tick
+	scratch    vsr.Reply
 }
 
 // purgeRequest is the newest purge that the metadata group committed for this partition.
@@ -107,6 +110,8 @@ type Reader struct {
 	live     atomic.Pointer[segment.Writer] // of the active segment, for its index
 
 	waiters viewWaiters
+	// stalled tells that the files could not be read yet for want of space: what the partition holds is not known.
+	stalled atomic.Bool
 }
 
 // FenceError says why a partition was stopped.
@@ -165,6 +170,9 @@ func (g *group) run() {
 	if g.state == fenced {
 		g.drop(protocol.CodeCannotReadPartitions)
 		return
+	}
+	if g.state == opening && g.stalled != nil {
+		g.drop(protocol.CodeTransientNotAccepted)
 	}
 	if g.state == opening && g.waiting.head != nil {
 		g.shard.waitForTick(g)
@@ -231,7 +239,7 @@ func (g *group) propose() bool {
 		return true
 	}
 	progress := false
-	for g.waiting.head != nil && !g.purgeInTheWay() {
+	for g.waiting.head != nil && !g.purgeInTheWay() && !g.appends.takingBack {
 		w := g.waiting.head
 		if !w.Local && !g.replica.HasRoom() {
 			return progress
@@ -240,14 +248,17 @@ func (g *group) propose() bool {
 			progress = true
 			continue
 		}
-		if isSend(w) && !g.part.Covers(uint64(w.Messages)) {
-			g.block.wantClaim(g.part.ClaimFor(uint64(w.Messages)))
-			return progress
-		}
-		if isSend(w) && g.shard.node.diskFull.Load() {
-			g.shard.node.metrics.refusedDisk.Inc()
-			g.shard.refuse(g.waiting.pop(), protocol.CodeTransientNotAccepted)
-			continue
+		if isSend(w) {
+			covered := g.part.Covers(uint64(w.Messages))
+			if g.shard.node.space.low.Load() || covered && !g.shard.node.takesSend(len(w.Request.Body.Bytes)) {
+				g.shard.node.metrics.refusedDisk.Inc()
+				g.shard.refuse(g.waiting.pop(), protocol.CodeTransientNotAccepted)
+				continue
+			}
+			if !covered {
+				g.block.wantClaim(g.part.ClaimFor(uint64(w.Messages)))
+				return progress
+			}
 		}
 		if w.Local {
 			g.waiting.pop()
@@ -315,6 +326,7 @@ func (g *group) applyLocal(w *Work) {
 		job := g.part.StoreLocal(w.Request.Operation, op)
 		if err := g.execute(&job); err != nil {
 			g.shard.node.log.Error("store consumer offset", "partition", g.id.String(), "error", err)
+			g.shard.node.noteDiskError(err)
 			code = protocol.CodeTransientNotAccepted
 		} else {
 			g.part.JobDone(&job, nil)

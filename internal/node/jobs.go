@@ -46,10 +46,13 @@ func (g *group) finish(j partition.Job, err error) bool {
 	if err != nil {
 		g.shard.node.log.Error("partition job", "partition", g.id.String(), "kind", uint8(j.Kind), "error", err)
 		g.shard.node.noteDiskError(err)
-		g.part.Retry(j)
-		g.retrying = true
-		g.shard.wantTick()
-		return false
+		if !isNoSpace(err) || !isOffsetJob(&j) || !g.part.WantsPurge(g.purge.generation) {
+			g.part.Retry(j)
+			g.retrying = true
+			g.shard.wantTick()
+			return false
+		}
+		// The purge that waits behind this operation makes room, and deletes every stored offset: no file is needed.
 	}
 	if j.Kind == partition.JobRemoveSegments {
 		g.removing--
@@ -76,7 +79,14 @@ func isOffsetJob(j *partition.Job) bool {
 // before the operation counts.
 func (g *group) executeSynced(j *partition.Job) error {
 	if j.Kind == partition.JobStoreOffset {
-		return segment.WriteOffsetDurably(g.shard.node.fs, g.dir, segment.OffsetKind(j.Key.Kind), j.Key.ID, j.Offset)
+		fs, kind := g.shard.node.fs, segment.OffsetKind(j.Key.Kind)
+		err := segment.WriteOffsetDurably(fs, g.dir, kind, j.Key.ID, j.Offset)
+		if err == nil && !g.offsetDirs[kind] {
+			// The directory may be there from an attempt that failed before its own name was synced.
+			err = segment.SyncOffsets(fs, g.dir, kind, nil)
+			g.offsetDirs[kind] = err == nil
+		}
+		return err
 	}
 	if err := g.execute(j); err != nil {
 		return err
@@ -106,7 +116,11 @@ func (g *group) removeSegments(j *partition.Job) error {
 	if g.owner.First < j.First {
 		own := g.owner
 		own.First = j.First
-		if err := segment.WriteOwner(fs, g.dir, own); err != nil {
+		err := segment.WriteOwner(fs, g.dir, own)
+		if isNoSpace(err) && segment.DropIndexes(fs, g.dir, j.Starts) == nil {
+			err = segment.WriteOwner(fs, g.dir, own) // in the room of what goes next
+		}
+		if err != nil {
 			return err
 		}
 		g.owner = own
@@ -130,7 +144,11 @@ func (g *group) removeSegments(j *partition.Job) error {
 // boot purges again, never offsets that were given out below data that is gone.
 func (g *group) purgeFiles(j *partition.Job, empty superblock.State) error {
 	fs := g.shard.node.fs
-	if err := g.block.store.Write(empty); err != nil {
+	err := g.block.store.Write(empty)
+	if isNoSpace(err) && segment.DropAllIndexes(fs, g.dir) == nil {
+		err = g.block.store.Write(empty) // in the room of what goes next
+	}
+	if err != nil {
 		return err
 	}
 	if err := g.files.close(); err != nil {

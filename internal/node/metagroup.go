@@ -170,8 +170,9 @@ func (m *metaGroup) writeSuperblock() {
 		m.blockBusy = false
 		if err != nil {
 			n.log.Error("metadata superblock", "error", err)
+			n.noteDiskError(err)
 		}
-		m.replica.Done(m.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err})
+		m.replica.Done(m.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err, NoSpace: isNoSpace(err)})
 	})
 }
 

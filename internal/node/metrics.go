@@ -13,14 +13,16 @@ func (c *counter) Inc() { c.Add(1) }
 
 // metrics are the counters of a node. They are read through Metrics.
 type metrics struct {
-	fenced        counter
-	pollFaults    counter
-	appends       counter
-	appendMicros  counter
-	slowAppends   counter
-	refusedFull   counter
-	refusedDisk   counter
-	journalWrites counter
+	fenced         counter
+	pollFaults     counter
+	appends        counter
+	appendMicros   counter
+	slowAppends    counter
+	appendFailures counter
+	syncFailures   counter
+	refusedFull    counter
+	refusedDisk    counter
+	journalWrites  counter
 }
 
 func newMetrics() *metrics { return &metrics{} }
@@ -53,6 +55,8 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_appends_total", "Vectored writes to segments.", float64(m.appends.Load()), false},
 		{"galgo_append_seconds_total", "Time spent in writes to segments.", float64(m.appendMicros.Load()) / 1e6, false},
 		{"galgo_appends_slow_total", "Writes to segments that took more than two milliseconds.", float64(m.slowAppends.Load()), false},
+		{"galgo_append_failures_total", "Writes to segments that failed and were taken back.", float64(m.appendFailures.Load()), false},
+		{"galgo_sync_failures_total", "Syncs of segments that failed.", float64(m.syncFailures.Load()), false},
 		{"galgo_requests_refused_full_total", "Requests answered 58 after waiting for room.", float64(m.refusedFull.Load()), false},
 		{"galgo_requests_refused_disk_total", "Sends answered 58 because free space was below the watermark.", float64(m.refusedDisk.Load()), false},
 		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},

@@ -2,11 +2,9 @@ package node
 
 import (
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/zeebo/xxh3"
 
@@ -103,7 +101,8 @@ type Node struct {
 
 	tailBytes   atomic.Int64
 	openHandles atomic.Int64
-	diskFull    atomic.Bool
+	space       space
+	dirs        durableDirs
 	coldReads   chan struct{}
 
 	stop    chan struct{}
@@ -158,13 +157,6 @@ func (n *Node) shardIndex(id protocol.GroupID) int {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(id))
 	return int(xxh3.Hash(b[:]) % uint64(len(n.shards)))
-}
-
-// noteDiskError stops taking sends when the disk is full; the watermark check lets them in again.
-func (n *Node) noteDiskError(err error) {
-	if errors.Is(err, syscall.ENOSPC) && !n.diskFull.Swap(true) {
-		n.log.Error("disk full: sends are refused until space is free again")
-	}
 }
 
 // readerTable finds the reader of a partition that was used since boot. Striped, because polls of all

@@ -145,9 +145,9 @@ func TestNumbered_WindowEdges(t *testing.T) {
 		send(0).executed(t)
 	}
 	// A retry needs no room on the disk.
-	r.n.diskFull.Store(true)
+	r.n.space.low.Store(true)
 	r.submit(numberedSend(t, id, rev, 6, 1)).absorbed(t)
-	r.n.diskFull.Store(false)
+	r.n.space.low.Store(false)
 }
 
 func TestNumbered_OffsetOperations(t *testing.T) {

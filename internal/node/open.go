@@ -41,11 +41,7 @@ func (s *shard) openGroup(id protocol.GroupID, revision uint64) (*group, protoco
 	g := s.newGroup(id, p, topic)
 	s.groups[id] = g
 	s.node.readers.put(id, g.reader)
-	var found *opened
-	g.submit(func() (err error) {
-		found, err = s.node.openFiles(g, p.PurgeGeneration)
-		return err
-	}, func(err error) { g.opened(found, err) })
+	s.load(g, p.PurgeGeneration)
 	// A change that was published before the reader could be found was told to nobody.
 	if s.reconcile(id); g.state == retired {
 		return nil, protocol.CodePartitionNotFound
@@ -154,6 +150,7 @@ func (g *group) opened(o *opened, err error) {
 		g.fence(err)
 		return
 	}
+	g.reader.stalled.Store(false)
 	restored := g.part.Restore(partition.Recovered{
 		Segments: segmentsOf(o.data.Segments),
 		Claim:    partition.Claim{Frontier: o.state.OffsetFrontier, Reserved: o.state.OffsetReserved},
@@ -208,10 +205,13 @@ func (g *group) replant(found []segment.Info) {
 		chain, err = segment.Reanchor(fs, g.dir, found, frontier)
 		return err
 	}, func(err error) {
-		if g.state != opening {
+		switch {
+		case g.state != opening:
 			return
-		}
-		if err != nil {
+		case isNoSpace(err): // polls are served meanwhile
+			g.stall(err, func() { g.replant(found) })
+			return
+		case err != nil:
 			g.fence(err)
 			return
 		}

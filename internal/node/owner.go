@@ -113,22 +113,11 @@ func (n *Node) holdsData(dir string) (bool, error) {
 // Nothing here needs the purges that were committed before. The record is written in place: until the
 // superblock exists the partition holds nothing, and a torn record is written again.
 func (n *Node) claimDir(dir string, own segment.Owner) error {
-	parents, err := missingParents(n.fs, n.layout.Path(), dir)
-	if err != nil {
+	if err := n.makePartitionDir(dir); err != nil {
 		return err
 	}
-	if err := n.fs.MkdirAll(dir); err != nil {
-		return err
-	}
-	if err := segment.ClaimDirectory(n.fs, dir, own); err != nil {
-		return err
-	}
-	for _, p := range parents {
-		if err := n.fs.SyncDir(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	// The record comes after the names of the directories: where there is more, they are durable.
+	return segment.ClaimDirectory(n.fs, dir, own)
 }
 
 // setForeignAside moves a directory aside that belongs to an earlier incarnation of the same ids: its deletion was

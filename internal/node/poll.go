@@ -50,6 +50,9 @@ func (n *Node) Poll(q *PollRequest, out *PollResult) protocol.Code {
 	if f := r.fence.Load(); f != nil {
 		return protocol.CodeCannotReadPartitions
 	}
+	if r.stalled.Load() {
+		return protocol.CodeTransientNotAccepted
+	}
 	v, ok := r.await(q.PurgeGeneration)
 	if !ok {
 		return protocol.CodeTransientNotAccepted

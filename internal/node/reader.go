@@ -104,7 +104,7 @@ func (n *Node) ConsumerOffset(id protocol.GroupID, revision, purgeGeneration uin
 		return 0, 0, false, protocol.CodeCannotReadPartitions
 	}
 	v, ok := r.await(purgeGeneration)
-	if !ok {
+	if !ok || r.stalled.Load() {
 		return 0, 0, false, protocol.CodeTransientNotAccepted
 	}
 	stored, found = r.part.Cursors().Get(key)
@@ -207,9 +207,12 @@ func (n *Node) FlushPartition(id protocol.GroupID, revision uint64, fsync bool) 
 		case g.state == fenced:
 			code = protocol.CodeCannotReadPartitions
 			synced <- nil
-		case g.state != serving:
+		case g.state != serving, fsync && g.appends.takingBack:
 			code = protocol.CodeTransientNotAccepted
 			synced <- nil
+		case fsync && g.files.lost != nil:
+			// What a failed sync should have covered may be gone, whatever a later one says.
+			synced <- g.files.lost
 		case !fsync, g.block.purging: // a purge syncs what it leaves, and has the files
 			synced <- nil
 		default:

@@ -21,6 +21,7 @@ type shard struct {
 	lanes      map[protocol.GroupID]*Lane  // of deleted partitions whose files are still being removed
 	truncating map[protocol.GroupID]*group // with a watermark of DeleteSegments
 	touched    []*group
+	stalled    []*group // wait for disk space
 	flush      *[]Waiter
 	meta       *metaGroup // shard 0 only
 	metaHot    bool       // the metadata group was touched in this pass

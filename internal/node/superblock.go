@@ -83,7 +83,7 @@ func (g *group) superblockDone(state superblock.State, claim partition.Claim, cl
 			g.shard.node.log.Error("superblock", "partition", g.id.String(), "failures", b.failures, "error", err)
 		}
 		g.shard.node.noteDiskError(err)
-		g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err})
+		g.replica.Done(g.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err, NoSpace: isNoSpace(err)})
 		return
 	}
 	b.failures, b.retryAt = 0, 0

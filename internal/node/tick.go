@@ -95,6 +95,7 @@ func (s *shard) everySecond() {
 	if s.index == 0 {
 		s.node.checkFreeSpace()
 	}
+	s.retryStalled()
 	for _, g := range s.truncating {
 		g.clean()
 	}
@@ -167,22 +168,5 @@ func (c *clockHand) forget(g *group) {
 			c.order = append(c.order[:i], c.order[i+1:]...)
 			return
 		}
-	}
-}
-
-// checkFreeSpace refuses sends below the watermark and admits them above it.
-func (n *Node) checkFreeSpace() {
-	free, err := n.fs.FreeBytes(n.layout.Path())
-	if err != nil {
-		return
-	}
-	low := free < n.limits.FreeSpaceMin
-	if n.diskFull.Swap(low) == low {
-		return
-	}
-	if low {
-		n.log.Warn("free space below the watermark: sends are refused", "free_bytes", free, "watermark_bytes", n.limits.FreeSpaceMin)
-	} else {
-		n.log.Info("free space is back: sends are accepted", "free_bytes", free)
 	}
 }

@@ -79,6 +79,17 @@ func (p *Partition) openSegment(start uint64, plan *AppendPlan) {
 	run.Create, run.Start, run.Position = true, start, 0
 }
 
+// StagedAt tells where the first batch from op on was laid out: the segment and the position in it. It is false when
+// nothing from op on has bytes.
+func (p *Partition) StagedAt(op uint64) (start uint64, position int64, ok bool) {
+	for i := range p.staged.len() {
+		if s := p.staged.at(i); s.op >= op {
+			return s.start, s.pos, true
+		}
+	}
+	return 0, 0, false
+}
+
 func (a *AppendPlan) reset() {
 	a.Runs = a.Runs[:0]
 	a.LastOp, a.Sync, a.Batches = 0, false, 0

@@ -3,11 +3,15 @@ package segment
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
 func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 func tooLarge(err error) bool { return errors.Is(err, vfs.ErrTooLarge) }
 
 // writeSynced writes a file whole and syncs it. The name is durable after a sync of its directory.

@@ -45,7 +45,7 @@ func inspectOpen(fs vfs.FS, dir string, f vfs.File, start, partitionID uint64) (
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) > 0 && (entries[0].Offset < start || entries[0].Position == 0 && entries[0].Offset != start) {
+	if len(entries) > 0 && (entries[0].Position != 0 || entries[0].Offset != start) {
 		entries, clean = nil, false
 	}
 	in := &inspector{scanner: newScanner(f, start, length), partition: partitionID, length: length}

@@ -90,6 +90,26 @@ func removeSegment(fs vfs.FS, dir string, start uint64) error {
 	return errors.Join(removeIfThere(fs, indexPath(dir, start)), removeIfThere(fs, anchorPath(dir, start)))
 }
 
+// DropIndexes deletes the indexes of segments that are about to be removed, where a full disk has no room for the
+// record that must come first. Readers do without an index, and recovery builds it anew.
+func DropIndexes(fs vfs.FS, dir string, starts []uint64) error {
+	for _, start := range starts {
+		if err := removeIfThere(fs, indexPath(dir, start)); err != nil {
+			return fmt.Errorf("drop index of segment %d: %w", start, err)
+		}
+	}
+	return fs.SyncDir(path.Clean(dir)) // only now the room is free
+}
+
+// DropAllIndexes is DropIndexes for every segment found in a directory.
+func DropAllIndexes(fs vfs.FS, dir string) error {
+	starts, err := listSegments(fs, dir)
+	if err != nil {
+		return fmt.Errorf("list segments of %s: %w", dir, err)
+	}
+	return DropIndexes(fs, dir, starts)
+}
+
 // Purge empties a partition: every segment and every stored offset found in its directory is deleted, and
 // an empty segment that begins at offset 0 is planted. Segments go oldest first, so that a crash leaves the
 // newer end of the chain. Recording the purge is left to WriteOwner.

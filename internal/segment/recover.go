@@ -209,7 +209,14 @@ func repair(fs vfs.FS, dir string, plans []*plan) error {
 // writer would have done: the log bears out what it says, so nothing needs to wait for the device.
 func (p *plan) repairIndex(fs vfs.FS, dir string) error {
 	if p.rewrite {
-		return replaceIndex(fs, dir, p.info.Start, p.entries)
+		err := replaceIndex(fs, dir, p.info.Start, p.entries)
+		if noSpace(err) {
+			// Readers do without, and the next start builds it: a full disk must not keep the data from them.
+			p.info.Indexed, p.info.LastIndexed = false, 0
+			err = errors.Join(removeIfThere(fs, indexPath(dir, p.info.Start)),
+				removeIfThere(fs, path.Join(dir, IndexStagingName(p.info.Start))))
+		}
+		return err
 	}
 	if p.missing == 0 {
 		return nil
@@ -220,6 +227,9 @@ func (p *plan) repairIndex(fs vfs.FS, dir string) error {
 	}
 	have := len(p.entries) - p.missing
 	_, err = f.WriteAt(EncodeIndex(nil, p.entries[have:]), int64(have)*IndexEntrySize)
+	if noSpace(err) {
+		err = nil // readers walk a little further until there is room
+	}
 	return errors.Join(err, f.Close())
 }
 

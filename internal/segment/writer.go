@@ -164,6 +164,17 @@ func (w *Writer) rewind(position int64) error {
 	return nil
 }
 
+// Cut takes back everything from position on, durably. A full disk does not stand in its way.
+func (w *Writer) Cut(position int64) error {
+	if err := w.rewind(position); err != nil {
+		return fmt.Errorf("cut segment %d at byte %d: %w", w.start, position, err)
+	}
+	if err := w.log.Datasync(); err != nil {
+		return fmt.Errorf("cut segment %d at byte %d: %w", w.start, position, err)
+	}
+	return nil
+}
+
 // flushIndexLocked writes the entries that the file lacks.
 func (w *Writer) flushIndexLocked() error {
 	w.scratch = w.index.encodeFrom(w.scratch[:0], w.flushed)

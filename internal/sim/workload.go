@@ -13,9 +13,13 @@ import (
 
 func (w *World) pickPartition() *partitionModel { return w.partitions[w.rng.IntN(len(w.partitions))] }
 
-// send submits a batch of messages that nobody sent before.
+// send submits a batch of messages that nobody sent before to one of the partitions.
 func (w *World) send() error {
-	m := w.pickPartition()
+	_, err := w.sendTo(w.pickPartition())
+	return err
+}
+
+func (w *World) sendTo(m *partitionModel) (*call, error) {
 	b := batch.NewBuilder()
 	c := &call{model: m}
 	for range 1 + w.rng.IntN(4) {
@@ -23,12 +27,12 @@ func (w *World) send() error {
 		c.messages = append(c.messages, w.message)
 		payload := make([]byte, 1+w.rng.IntN(300))
 		if err := b.Add(payload, nil, protocol.Uint128From64(w.message), w.clock.micros); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	record, err := b.Build()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lease := buffer.Wrap(append([]byte(nil), record...))
 	c.work = node.Work{Group: m.id, Revision: m.revision, Messages: uint32(len(c.messages)), Request: vsr.Request{
@@ -37,7 +41,7 @@ func (w *World) send() error {
 	w.Report.Sends++
 	w.pending = append(w.pending, c)
 	w.submit(c)
-	return nil
+	return c, nil
 }
 
 // store submits a consumer offset that the partition may or may not hold.

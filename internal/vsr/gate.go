@@ -15,8 +15,10 @@ type durableView struct {
 
 // superblockBackoffTicks is the pause after a number of consecutive failures, in ticks of 10 ms.
 func superblockBackoffTicks(failures int) uint64 {
-	return min(uint64(1)<<min(failures, 8), 100)
+	return min(uint64(1)<<min(failures, 8), superblockBackoffMax)
 }
+
+const superblockBackoffMax = 100
 
 // gateOpen reports whether messages that speak for the current view may leave: only when a restart could
 // not forget that view. View 0 counts like any other.
@@ -56,6 +58,10 @@ func (r *Replica) onSuperblockDone(c SuperblockDone) {
 	}
 	d.writing = false
 	if c.Err != nil {
+		if c.NoSpace {
+			d.notBefore = r.now.Ticks + superblockBackoffMax
+			return
+		}
 		d.failures++
 		d.notBefore = r.now.Ticks + superblockBackoffTicks(d.failures)
 		if d.failuresMax > 0 && d.failures >= d.failuresMax {

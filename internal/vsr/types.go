@@ -146,6 +146,9 @@ type Appended struct {
 type SuperblockDone struct {
 	View, LogView uint32
 	Err           error
+	// NoSpace tells that Err is nothing but a full disk: the Replica asks again every second and does not
+	// count it as a failure, because room comes back without anybody mending anything.
+	NoSpace bool
 }
 
 func (Appended) completion()       {}

@@ -48,7 +48,22 @@ func (j *Journal) AppendBatch(entries []Entry) error {
 		return j.poison(fmt.Errorf("mirror of op %d: %w", entries[0].Header.Op(), err))
 	}
 	j.publish(entries, end)
+	j.reserve(end.pos)
 	return nil
+}
+
+// reserveBytes is the room kept behind the last record, so that operations which make room on a full disk, such as
+// the deletion of a topic, can be written.
+const reserveBytes = 1 << 20
+
+// reserve has disk blocks ready behind pos. Where there are none left, what was reserved before is used up.
+func (j *Journal) reserve(pos int64) {
+	if pos+reserveBytes/2 <= j.reserved {
+		return
+	}
+	if j.file.Preallocate(pos, reserveBytes) == nil {
+		j.reserved = pos + reserveBytes
+	}
 }
 
 // qualify refuses what a later boot would take for damage.
@@ -107,6 +122,7 @@ func (r *recordBatch) add(e Entry, last bool, end *cursor) {
 
 // unwind removes what a failed write left behind the last record. If that fails, too, nobody knows.
 func (j *Journal) unwind(cause error) error {
+	j.reserved = 0 // cutting gives it back
 	err := j.file.Truncate(j.cursor.pos)
 	if err == nil {
 		err = j.file.Datasync()

@@ -70,6 +70,7 @@ type Journal struct {
 	rewriting bool
 	rewrites  uint64 // makes the epochs of one life differ
 	records   recordBatch
+	reserved  int64 // end of the disk blocks that are known to be reserved
 
 	// state guards what follows; whoever changes it holds write, too. Never held while waiting for a sync.
 	state    sync.RWMutex

@@ -131,6 +131,7 @@ func (j *Journal) create(mirrored map[uint64]protocol.PrepareHeader) (Recovered,
 		return Recovered{}, err
 	}
 	j.file, j.cursor = f, cursor{pos: fileHeaderBytes}
+	j.reserve(j.cursor.pos)
 	return Recovered{Fresh: true}, nil
 }
 
@@ -188,6 +189,7 @@ func (j *Journal) recover(size int64, mirrored map[uint64]protocol.PrepareHeader
 		return Recovered{}, err
 	}
 	rec.AckedHead = j.mirror.head.ackedHead
+	j.reserve(j.cursor.pos)
 	return rec, nil
 }
 

@@ -56,6 +56,7 @@ func (j *Journal) exclusive() error {
 
 // cut ends the file at end and forgets the ops that lay behind.
 func (j *Journal) cut(end cursor, gone []uint64) error {
+	j.reserved = 0
 	if err := j.file.Truncate(end.pos); err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (j *Journal) switchTo(w *rewrite, gone []uint64) error {
 	old := j.file
 	j.file, j.index, j.cursor = w.file, w.index, w.cursor
 	j.state.Unlock()
-	j.header = w.header
+	j.header, j.reserved = w.header, 0
 	if err := old.Close(); err != nil { // it has no name any more and nothing to lose
 		return fmt.Errorf("rewrite: close the old file: %w", err)
 	}
