@@ -277,29 +277,29 @@ func (g *group) propose() bool {
 			g.shard.answered(w.Request.Waiter, &g.scratch)
 		}
 	}
-	if g.part.WantsExtension() || g.rushing() {
+	g.noteRate()
+	// What a write under way claims is enough, until it is done and says otherwise.
+	if !g.block.writing && g.part.WantsExtension() {
 		g.block.wantClaim(g.part.ExtensionClaim())
 	}
 	return progress
 }
 
-// claimAheadTicks is how long what is left of a reservation should last at the present rate.
+// claimAheadTicks is how long what is left of a reservation should last when its extension begins.
 const claimAheadTicks = 50
 
-// rushing reports that the partition mints so fast that its reservation will be used up before an extension
-// that begins at the usual point is on the disk.
-func (g *group) rushing() bool {
-	if g.block.writing || g.shard.now.Ticks == g.rate.tick {
-		return false
+// noteRate looks, once a tick, how fast the partition mints, and has the lease follow: otherwise the reservation
+// would be used up before an extension that begins at the usual point is on the disk.
+func (g *group) noteRate() {
+	ticks := g.shard.now.Ticks - g.rate.tick
+	if ticks == 0 {
+		return
 	}
-	frontier, ticks := g.part.MintFrontier(), g.shard.now.Ticks-g.rate.tick
+	frontier := g.part.MintFrontier()
 	minted := frontier - min(frontier, g.rate.frontier)
-	g.rate.tick, g.rate.frontier = g.shard.now.Ticks, frontier
-	return minted/ticks > rushingPerTick && minted/ticks*claimAheadTicks > g.part.ReservedLeft()
+	g.rate = mintRate{g.shard.now.Ticks, frontier}
+	g.part.MintsAhead(minted / ticks * claimAheadTicks)
 }
-
-// rushingPerTick is the number of messages a tick below which nothing is done ahead of time.
-const rushingPerTick = 200
 
 func isSend(w *Work) bool { return w.Request.Operation == protocol.OpSendMessages }
 

@@ -114,8 +114,8 @@ func (l *life) dump() (map[uint64]uint64, protocol.Code) {
 	for from := uint64(0); ; {
 		var out PollResult
 		code := l.n.Poll(&PollRequest{
-			Group: l.id, Revision: l.rev, PurgeGeneration: generation, MaxBytes: 1 << 20,
-			Query: partition.Query{Strategy: partition.FromOffset, Value: from, Count: 1000},
+			Group: l.id, Revision: l.rev, PurgeGeneration: generation, MaxBytes: 32 << 20,
+			Query: partition.Query{Strategy: partition.FromOffset, Value: from, Count: 1 << 20},
 		}, &out)
 		if code != protocol.Success || out.Count == 0 {
 			out.Release()

@@ -45,6 +45,7 @@ type Limits struct {
 	MaxFrameBytes      int    // 64 MiB
 	FreeSpaceMin       uint64 // below so many free bytes sends are refused; 0 never refuses
 	ReservationLease   uint64 // 65,536
+	ReservationMax     uint64 // what the lease grows to with rate and size of batches, 16,777,216
 	ColdReads          int    // reads that wait for the device at once, 8
 	RebalanceTicks     uint64 // hand-over of a partition within a group at the latest, 30 s
 	RetentionTicks     uint64 // between two runs of the cleaner, 60 s; 0 with NoRetention set: never

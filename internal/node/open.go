@@ -22,7 +22,7 @@ func (s *shard) newGroup(id protocol.GroupID, p metadata.Partition, t *metadata.
 	g.part = partition.New(partition.Config{
 		Stream: stream, Topic: topic, ID: part, Revision: p.CreatedRevision, Replicas: n.replicas,
 		Options: n.partitionOptions(t), TailMaxBytes: n.limits.TailPartitionBytes,
-		ReservationLease: n.limits.ReservationLease,
+		ReservationLease: n.limits.ReservationLease, ReservationLeaseMax: n.limits.ReservationMax,
 	})
 	g.files = segmentFiles{fs: n.fs, dir: g.dir}
 	g.reader = &Reader{node: n, id: id, revision: p.CreatedRevision, dir: g.dir, part: g.part, shard: s}

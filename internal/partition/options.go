@@ -13,6 +13,8 @@ type Config struct {
 	// ReservationLease is the number of offsets claimed ahead by one superblock write; 0 means the default
 	// of 65,536.
 	ReservationLease uint64
+	// ReservationLeaseMax bounds how far the lease grows with rate and size of batches; 0 means 16,777,216.
+	ReservationLeaseMax uint64
 }
 
 // Options are the properties of the topic that the log obeys. They may change while the partition runs;
@@ -31,9 +33,8 @@ type Options struct {
 }
 
 const (
-	defaultLease = 65_536
-	// leaseMax bounds how far a lease grows with the rate of a partition.
-	leaseMax = 16_777_216
+	defaultLease    = 65_536
+	defaultLeaseMax = 16_777_216
 )
 
 func (c *Config) lease() uint64 {
@@ -41,4 +42,11 @@ func (c *Config) lease() uint64 {
 		return defaultLease
 	}
 	return c.ReservationLease
+}
+
+func (c *Config) leaseMax() uint64 {
+	if c.ReservationLeaseMax == 0 {
+		return defaultLeaseMax
+	}
+	return c.ReservationLeaseMax
 }

@@ -410,3 +410,38 @@ func TestCursors_APollFromBeforeAClearRaisesNothing(t *testing.T) {
 		t.Fatalf("offset %d, %v", offset, set)
 	}
 }
+
+// However the lease grows, what a crash wastes is at most one block as it is at that moment, a block is never larger
+// than its limit, and no claim lowers the ceiling.
+func TestReservation_ACrashWastesAtMostOneBlock(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := New(Config{Replicas: 1, ReservationLease: rapid.Uint64Range(1, 100_000).Draw(rt, "lease")})
+		rt.Repeat(map[string]func(*rapid.T){
+			"mint": func(rt *rapid.T) {
+				count := rapid.Uint64Range(1, 5_000).Draw(rt, "count")
+				if !p.Covers(count) {
+					c, lease := p.ClaimFor(count), p.lease()
+					if c.Reserved > p.MintFrontier()+count+lease || c.Reserved < p.reserve.reserved {
+						rt.Fatalf("claim of %d at %d with a lease of %d", c.Reserved, p.MintFrontier(), lease)
+					}
+					p.Claimed(c)
+				}
+				p.appended, p.live = p.MintFrontier()+count-1, true
+				p.reserve.minted = true
+			},
+			"extend": func(rt *rapid.T) {
+				c := p.ExtensionClaim()
+				if c.Reserved > max(p.reserve.reserved, p.MintFrontier()+p.lease()) || c.Reserved < p.reserve.reserved {
+					rt.Fatalf("extension to %d at %d with a lease of %d", c.Reserved, p.MintFrontier(), p.lease())
+				}
+				p.Claimed(c)
+				p.ClaimTook(rapid.Uint64Range(0, 100_000).Draw(rt, "minted"), rapid.Bool().Draw(rt, "soon"))
+			},
+			"": func(rt *rapid.T) {
+				if left := p.ReservedLeft(); left > p.lease() || left > defaultLeaseMax {
+					rt.Fatalf("a crash wastes %d offsets, the block is %d", left, p.lease())
+				}
+			},
+		})
+	})
+}

@@ -91,8 +91,12 @@ const (
 // raiseLease follows the size of batches and the rate: a claim costs two syncs, which a busy device delays by
 // hundreds of milliseconds, and an append that meets the ceiling waits for it. A crash wastes one lease.
 func (p *Partition) raiseLease(to uint64) {
-	p.reserve.lease = max(p.reserve.lease, min(to, leaseMax))
+	p.reserve.lease = max(p.reserve.lease, min(to, p.cfg.leaseMax()))
 }
+
+// MintsAhead tells how many offsets are minted, at the present rate, while an extension should be under way at most.
+// As many are left when it begins.
+func (p *Partition) MintsAhead(minted uint64) { p.raiseLease(saturatingMul(minted, 8)) }
 
 // ClaimTook tells how many offsets were minted while a claim was on its way to the disk, and whether the claim
 // before it had lasted only shortly. The lease holds many times what is minted meanwhile, so that an extension,
