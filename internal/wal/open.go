@@ -156,7 +156,7 @@ func (j *Journal) recover(size int64, mirrored map[uint64]protocol.PrepareHeader
 	headers := map[uint64]protocol.PrepareHeader{}
 	unproven := maps.Clone(mirrored) // slots whose entry has not been met yet
 	j.cursor = cursor{pos: fileHeaderBytes, batch: j.header.counter}
-	s := &scanner{file: j.file, name: j.path, size: size, epoch: j.header.epoch}
+	s := &scanner{Window: Window{File: j.file, Name: j.path, Size: size}, epoch: j.header.epoch}
 	torn, err := s.run(&j.cursor, func(pos int64, h *protocol.PrepareHeader) {
 		op, sum := h.Op(), h.Common().Checksum()
 		headers[op] = *h

@@ -160,16 +160,21 @@ func VerifyRecordHash(head, hashed []byte) bool {
 	return le.Uint64(head[recordHashOff:]) == recordHash(head, hashed)
 }
 
-// recordHash hashes what a head and its payload bind. Prepares, the hot kind, need no hasher state.
+// recordHash hashes what a head and its payload bind. Prepares and the small kinds, which are hot, need no hasher state.
 func recordHash(head, hashed []byte) uint64 {
-	if len(hashed) == protocol.HeaderSize {
+	if len(hashed) <= protocol.HeaderSize {
 		var joined [recordHashed]byte
 		copy(joined[:], head[:recordHashOff])
-		copy(joined[recordHashOff:], hashed)
-		return xxh3.Hash(joined[:])
+		n := copy(joined[recordHashOff:], hashed)
+		return xxh3.Hash(joined[:recordHashOff+n])
 	}
 	x := xxh3.New()
 	_, _ = x.Write(head[:recordHashOff]) // a hasher takes everything
 	_, _ = x.Write(hashed)
 	return x.Sum64()
+}
+
+// IsRecordOf reports whether b begins with the magic of a record and that epoch: a cheap test for scans.
+func IsRecordOf(b []byte, epoch uint64) bool {
+	return len(b) >= RecordHeadBytes && le.Uint32(b) == recordMagic && le.Uint64(b[8:]) == epoch
 }

@@ -87,7 +87,7 @@ func (j *Journal) cutPoint(op uint64) (*cursor, error) {
 		return nil, nil
 	}
 	c := &cursor{pos: fileHeaderBytes, batch: j.header.counter}
-	s := &scanner{file: j.file, name: j.path, size: first, epoch: j.header.epoch}
+	s := &scanner{Window: Window{File: j.file, Name: j.path, Size: first}, epoch: j.header.epoch}
 	damaged, err := s.run(c, func(int64, *protocol.PrepareHeader) {})
 	if err == nil && damaged != nil {
 		err = &EntryError{File: j.path, Position: c.pos, Op: damaged.op, Reason: damaged.reason.Error()}

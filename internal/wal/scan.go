@@ -6,11 +6,7 @@ import (
 	"io"
 
 	"github.com/galgolog/galgo/internal/protocol"
-	"github.com/galgolog/galgo/internal/vfs"
 )
-
-// scanWindowBytes is how much of the file a scan holds, unless one record is larger.
-const scanWindowBytes = 256 << 10
 
 // cursor is where the record chain of a file stands: what the next record must continue.
 type cursor struct {
@@ -54,37 +50,14 @@ type damage struct {
 
 // scanner walks the records of one file.
 type scanner struct {
-	file   vfs.File
-	name   string
-	size   int64
-	epoch  uint64
-	window []byte
-	from   int64 // position of window
-}
-
-// bytes returns n bytes at pos, valid until the next call. Beyond the end of the file it is io.EOF.
-func (s *scanner) bytes(pos int64, n int) ([]byte, error) {
-	if pos+int64(n) > s.size {
-		return nil, io.EOF
-	}
-	if pos < s.from || pos+int64(n) > s.from+int64(len(s.window)) {
-		want := min(max(int64(n), scanWindowBytes), s.size-pos)
-		if int64(cap(s.window)) < want {
-			s.window = make([]byte, want)
-		}
-		s.window, s.from = s.window[:want], pos
-		if got, err := s.file.ReadAt(s.window, pos); int64(got) != want {
-			s.window = s.window[:0]
-			return nil, fmt.Errorf("scan %s at byte %d: %w", s.name, pos, errors.Join(err, io.ErrUnexpectedEOF))
-		}
-	}
-	return s.window[pos-s.from:][:n], nil
+	Window
+	epoch uint64
 }
 
 // run reads records from c on and hands each to visit, until the end of the file (nil, nil) or the first
 // one that does not read (damage). Errors are those of reading and of intact records of foreign kinds.
 func (s *scanner) run(c *cursor, visit func(pos int64, h *protocol.PrepareHeader)) (*damage, error) {
-	for c.pos < s.size {
+	for c.pos < s.Size {
 		head, h, reason, err := s.record(c)
 		if err != nil {
 			return nil, err
@@ -127,7 +100,7 @@ func (s *scanner) record(c *cursor) (head RecordHead, h *protocol.PrepareHeader,
 	if reason := c.follows(header); reason != nil {
 		return head, header, reason, nil
 	}
-	b, err := s.bytes(c.pos, int(head.Span()))
+	b, err := s.Bytes(c.pos, int(head.Span()))
 	if errors.Is(err, io.EOF) {
 		return head, header, errors.New("it does not fit into the file"), nil
 	}
@@ -149,7 +122,7 @@ func (s *scanner) record(c *cursor) (head RecordHead, h *protocol.PrepareHeader,
 // head reads head and prepare header at pos and verifies their hash. What passes was written by this file's
 // owner in this epoch.
 func (s *scanner) head(pos int64) (head RecordHead, h *protocol.PrepareHeader, reason, err error) {
-	b, err := s.bytes(pos, RecordHeadBytes)
+	b, err := s.Bytes(pos, RecordHeadBytes)
 	if errors.Is(err, io.EOF) {
 		return head, nil, errors.New("it does not fit into the file"), nil
 	}
@@ -168,7 +141,7 @@ func (s *scanner) head(pos int64) (head RecordHead, h *protocol.PrepareHeader, r
 	} else if head.PayloadBytes > EntryMaxBytes {
 		return head, nil, fmt.Errorf("kind is %d", head.Kind), nil
 	}
-	b, err = s.bytes(pos, RecordHeadBytes+hashed)
+	b, err = s.Bytes(pos, RecordHeadBytes+hashed)
 	if errors.Is(err, io.EOF) {
 		return head, nil, errors.New("it does not fit into the file"), nil
 	}
@@ -179,7 +152,7 @@ func (s *scanner) head(pos int64) (head RecordHead, h *protocol.PrepareHeader, r
 		return head, nil, errors.New("hash of the record head does not fit"), nil
 	}
 	if isForeign {
-		return head, nil, nil, &KindError{File: s.name, Position: pos, Found: head.Kind}
+		return head, nil, nil, &KindError{File: s.Name, Position: pos, Found: head.Kind}
 	}
 	header := protocol.PrepareHeader(b[RecordHeadBytes:])
 	return head, &header, nil, nil
@@ -189,12 +162,12 @@ func (s *scanner) head(pos int64) (head RecordHead, h *protocol.PrepareHeader, r
 // when the damaged one's batch was known to be fsynced. The epoch is random and no client knows it, so bytes of
 // messages cannot pass for such a record.
 func (s *scanner) provenDurable(pos int64, batch uint64) (bool, error) {
-	for pos += RecordAlign; pos+RecordHeadBytes <= s.size; pos += RecordAlign {
-		b, err := s.bytes(pos, RecordHeadBytes)
+	for pos += RecordAlign; pos+RecordHeadBytes <= s.Size; pos += RecordAlign {
+		b, err := s.Bytes(pos, RecordHeadBytes)
 		if err != nil {
 			return false, err
 		}
-		if le.Uint32(b) != recordMagic || le.Uint64(b[8:]) != s.epoch {
+		if !IsRecordOf(b, s.epoch) {
 			continue
 		}
 		head, _, reason, err := s.head(pos)

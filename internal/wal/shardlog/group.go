@@ -55,6 +55,7 @@ type EntryRef struct {
 	Parent   protocol.Uint128
 	Local    *Local // set for Local records, which need no Read
 
+	place uint64 // op of a prepare; of a Local record that of the prepare before it
 	file  *logFile
 	pos   int64
 	bytes uint32 // payload
