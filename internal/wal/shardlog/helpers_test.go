@@ -166,7 +166,9 @@ func upTo(from, to uint64) []uint64 {
 func rngOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 99)) }
 
 // crash is what the next boot finds after power was lost, or only the process.
-func crash(m *vfs.Mem, seed uint64, mode vfs.CrashMode) *vfs.Mem { return m.CrashClone(rngOf(seed), mode) }
+func crash(m *vfs.Mem, seed uint64, mode vfs.CrashMode) *vfs.Mem {
+	return m.CrashClone(rngOf(seed), mode)
+}
 
 func content(t testing.TB, m vfs.FS, name string) []byte {
 	t.Helper()
