@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -14,7 +13,7 @@ import (
 // and passes none of them on. So a recovery can be rehearsed on files that must not be touched, and Diff tells
 // what it would have done. Files below are opened for reading only and must not change meanwhile.
 //
-// It holds what is written to it, in pages of 4 KiB. Directories cannot be renamed. Safe for concurrent use.
+// It holds what is written to it, in pages of 4 KiB. Safe for concurrent use.
 type Overlay struct {
 	base FS
 
@@ -172,27 +171,56 @@ func (o *Overlay) RemoveAll(name string) error {
 	return nil
 }
 
-// Rename implements FS, for files.
+// Rename implements FS.
 func (o *Overlay) Rename(oldName, newName string) error {
 	oldName, newName = path.Clean(oldName), path.Clean(newName)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	info, err := o.stat(oldName)
-	if err == nil && info.IsDir {
-		err = pathError("rename", oldName, errors.ErrUnsupported)
-	}
 	if err == nil {
 		err = o.needDir(path.Dir(newName))
 	}
 	if err != nil || oldName == newName {
 		return err
 	}
+	if !info.IsDir {
+		o.moveFile(oldName, newName, info.SizeBytes)
+		return nil
+	}
+	if _, err := o.stat(newName); err == nil {
+		return pathError("rename", newName, syscall.ENOTEMPTY)
+	}
+	return o.moveDir(oldName, newName)
+}
+
+func (o *Overlay) moveFile(oldName, newName string, sizeBytes int64) {
 	n := o.files[oldName]
 	if n == nil {
-		n = &overlayNode{origin: oldName, kept: info.SizeBytes, size: info.SizeBytes}
+		n = &overlayNode{origin: oldName, kept: sizeBytes, size: sizeBytes}
 	}
 	o.forget(oldName)
 	o.files[newName] = n
+}
+
+func (o *Overlay) moveDir(oldName, newName string) error {
+	names, err := o.list(oldName)
+	if err != nil {
+		return err
+	}
+	o.dirs[newName] = true
+	for _, name := range names {
+		from, to := path.Join(oldName, name), path.Join(newName, name)
+		info, err := o.stat(from)
+		if err == nil && info.IsDir {
+			err = o.moveDir(from, to)
+		} else if err == nil {
+			o.moveFile(from, to, info.SizeBytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.forget(oldName)
 	return nil
 }
 

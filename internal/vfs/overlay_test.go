@@ -147,3 +147,32 @@ func TestOverlay_RemovedDirectoryComesBackEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A directory that is renamed takes along what it held, changed or not.
+func TestOverlay_RenamesDirectories(t *testing.T) {
+	base := NewMem(1)
+	_ = base.MkdirAll("/d/e")
+	for _, name := range []string{"/d/a", "/d/e/f"} {
+		if err := WriteFile(base, name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := NewOverlay(base)
+	if err := WriteFile(over, "/d/new", []byte("n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := over.Rename("/d", "/x"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"/x/a": "/d/a", "/x/e/f": "/d/e/f", "/x/new": "n"} {
+		if b, err := ReadFile(over, name, 100); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	if _, err := over.Stat("/d"); !isNotExist(err) {
+		t.Errorf("the old name: %v", err)
+	}
+	if names, err := base.ReadDir("/"); err != nil || !slices.Equal(names, []string{"d"}) {
+		t.Errorf("below: %v, %v", names, err)
+	}
+}
