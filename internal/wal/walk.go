@@ -101,7 +101,7 @@ func Walk(fsys vfs.FS, name string, visit func(*Record) bool) (head FileHead, st
 		return FileHead{}, nil, err
 	}
 	c := &cursor{pos: fileHeaderBytes, batch: h.counter}
-	s := &scanner{file: f, name: path.Clean(name), size: size, epoch: h.epoch}
+	s := &scanner{Window: Window{File: f, Name: path.Clean(name), Size: size}, epoch: h.epoch}
 	for c.pos < size {
 		head, prepare, reason, err := s.record(c)
 		if err != nil {
