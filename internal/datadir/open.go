@@ -143,6 +143,7 @@ func (d *Dir) prepare(fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("data directory create: %w", err)
 	}
+	d.reserveRuntime()
 	return nil
 }
 
