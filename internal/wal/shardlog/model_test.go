@@ -73,13 +73,20 @@ func (s *modelState) apply(r *Record) {
 type modelLog struct {
 	records []Record // appended, in order, since the first life
 	batches []uint64 // of each
-	doubt   []Record // of a batch whose append failed: a prefix of it may be there
-	synced  int      // how many of records must survive
+	doubts  []modelDoubt
+	synced  int // how many of records must survive
 }
 
-func (m *modelLog) states(n int) map[incarnationKey]*modelState {
+// modelDoubt is a batch whose append failed: a prefix of it may be found where it should have been, until a sync
+// covers what was appended there instead.
+type modelDoubt struct {
+	at      int // records before it
+	records []Record
+}
+
+func modelStates(records []Record) map[incarnationKey]*modelState {
 	states := map[incarnationKey]*modelState{}
-	for _, r := range slices.Concat(m.records, m.doubt)[:n] {
+	for _, r := range records {
 		k := incarnationKey{r.Group, r.Revision}
 		if states[k] == nil {
 			states[k] = &modelState{checkpoint: -1}
@@ -150,26 +157,37 @@ func (w *world) check() {
 	}
 	for n := range w.model {
 		m := &w.model[n]
-		all := len(m.records) + len(m.doubt)
-		var why error
-		at := -1
-		for k := all; k >= m.synced; k-- {
-			if err := w.matches(n, m.states(k)); err == nil {
-				at = k
-				break
-			} else if k == all {
-				why = err
-			}
+		found, why := w.explain(n)
+		if found == nil {
+			w.t.Fatalf("%s: log %d: %d records, %d of them synced: no prefix explains what is there; %v",
+				w.note, n, len(m.records), m.synced, why)
 		}
-		if at < 0 {
-			w.t.Fatalf("%s: log %d: %d records, %d of them synced, more than %d in doubt: no prefix explains what is there; all of them do not because of %v",
-				w.note, n, len(m.records), m.synced, len(m.doubt), why)
-		}
-		m.records = slices.Concat(m.records, m.doubt)[:at]
-		m.batches = append(m.batches, make([]uint64, len(m.doubt))...)[:at] // of what is synced nobody asks
-		m.doubt, m.synced = nil, at
+		m.records = found
+		m.batches = make([]uint64, len(found)) // of what is synced nobody asks
+		m.doubts, m.synced = nil, len(found)
 	}
 	w.follow()
+}
+
+// explain finds the records that lead to what the scan found.
+func (w *world) explain(n int) (records []Record, why error) {
+	m := &w.model[n]
+	for k := len(m.records); k >= m.synced; k-- {
+		err := w.matches(n, modelStates(m.records[:k]))
+		if err == nil {
+			return append([]Record{}, m.records[:k]...), nil
+		}
+		why = errors.Join(why, fmt.Errorf("%d records: %w", k, err))
+	}
+	for _, d := range m.doubts {
+		for j := 1; j <= len(d.records) && d.at >= m.synced; j++ {
+			records := slices.Concat(m.records[:d.at], d.records[:j])
+			if w.matches(n, modelStates(records)) == nil {
+				return records, nil
+			}
+		}
+	}
+	return nil, why
 }
 
 // matches compares the groups of one log with the states that the model has for them.
@@ -206,7 +224,7 @@ func (w *world) matches(n int, states map[incarnationKey]*modelState) error {
 			}
 		}
 		if !slices.Equal(found, s.ops) {
-			return fmt.Errorf("group %d: ops %v, want %v", k.group, found, s.ops)
+			return fmt.Errorf("group %d, checkpoint %d: ops %v, want %v", k.group, s.checkpoint, found, s.ops)
 		}
 	}
 	return nil
@@ -216,7 +234,7 @@ func (w *world) matches(n int, states map[incarnationKey]*modelState) error {
 func (w *world) follow() {
 	w.state = map[protocol.GroupID]*modelState{}
 	for n := range w.model {
-		for k, s := range w.model[n].states(len(w.model[n].records)) {
+		for k, s := range modelStates(w.model[n].records) {
 			c := w.chain(k.group)
 			if k.revision < c.revision {
 				continue
@@ -239,7 +257,6 @@ func (w *world) append(n int, records []Record) error {
 		batch, err := l.Append(records)
 		switch {
 		case err == nil:
-			m.doubt = nil
 			for _, r := range records {
 				m.records, m.batches = append(m.records, r), append(m.batches, batch)
 			}
@@ -254,7 +271,7 @@ func (w *world) append(n int, records []Record) error {
 		case errors.Is(err, ErrUnsynced):
 			return err
 		default:
-			m.doubt = records
+			m.doubts = append(m.doubts, modelDoubt{len(m.records), records})
 			w.follow() // the chains had gone ahead
 			return err
 		}

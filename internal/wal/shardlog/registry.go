@@ -51,6 +51,7 @@ type incarnation struct {
 	voiding *mark // newest Truncate or Reset whose effect on needs waits for its sync
 	dropped *mark
 	lost    *mark // a Lost record that stands
+	regain  *mark // newest record that ends it, while that is not synced
 	reset   *mark // a Reset that stands
 
 	scan *groupScan // until Replayed
@@ -108,7 +109,7 @@ func (r *registry) observe(inc *incarnation, m mark) {
 	case wal.KindCheckpoint:
 		inc.pending = &m
 	case wal.KindInstalled:
-		inc.pending, inc.reset, inc.lost = &m, nil, nil
+		inc.pending, inc.reset, inc.regain = &m, nil, &m
 	case wal.KindTruncate:
 		inc.void(m.op)
 		inc.voiding = &m
@@ -116,9 +117,9 @@ func (r *registry) observe(inc *incarnation, m mark) {
 		inc.void(1)
 		inc.cover, inc.pending, inc.reset, inc.voiding = nil, nil, &m, &m
 	case wal.KindLost:
-		inc.lost = &m
+		inc.lost, inc.regain = &m, nil
 	case wal.KindAdopted, wal.KindAccepted:
-		inc.lost = nil
+		inc.regain = &m
 	case wal.KindDropped:
 		inc.dropped = &m
 	}
@@ -142,6 +143,9 @@ func (i *incarnation) settle() {
 			n.maxOp.Store(n.since.Load())
 		}
 		i.voiding = nil
+	}
+	if i.regain != nil && i.regain.synced() {
+		i.lost, i.regain = nil, nil
 	}
 }
 
@@ -210,6 +214,8 @@ func (n *need) coveredBy(m *mark) bool {
 func (n *need) blocksMark(m *mark, b blocker, copies []*mark) (blocker, []*mark) {
 	switch {
 	case m == nil:
+	case m == n.inc.lost && n.inc.regain != nil:
+		b = max(b, blockSync) // a copy would come behind the record that ends it
 	case m.file == n.file:
 		return blockCopy, append(copies, m)
 	case m.file.after(n.file) && !m.synced():
@@ -250,7 +256,7 @@ func (r *registry) disown(l *Log) {
 	defer r.mu.Unlock()
 	for _, inc := range r.incarnations {
 		inc.needs = slices.DeleteFunc(inc.needs, func(n *need) bool { return n.file.log == l })
-		for _, m := range []**mark{&inc.cover, &inc.pending, &inc.voiding, &inc.dropped, &inc.lost, &inc.reset} {
+		for _, m := range []**mark{&inc.cover, &inc.pending, &inc.voiding, &inc.dropped, &inc.lost, &inc.regain, &inc.reset} {
 			if *m != nil && (*m).file.log == l {
 				*m = nil
 			}
