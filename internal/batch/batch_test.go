@@ -81,6 +81,42 @@ func TestVerify_EverySingleBitFlipIsDetected(t *testing.T) {
 	}
 }
 
+func TestVerify_OneMessage(t *testing.T) {
+	one := bytes.Clone(record(t, 1, 60))
+	if want := sealAll((*Header)(one), one); Seal(one) != want {
+		t.Fatalf("sealed %x, want %x", Seal(one), want)
+	}
+	agree := func(rec []byte, want protocol.Code) {
+		t.Helper()
+		got, pieces := Verify(rec, 1), verifyInPieces(rec, 1, func(int) int { return 100 })
+		if got != want || pieces != want {
+			t.Fatalf("Verify %d, Verifier %d, want %d", got, pieces, want)
+		}
+	}
+	agree(one, protocol.Success)
+	for bit := range len(one) * 8 {
+		one[bit/8] ^= 1 << (bit % 8)
+		if code := Verify(one, 1); code == protocol.Success || code != verifyInPieces(one, 1, func(int) int { return 100 }) {
+			t.Fatalf("bit %d: %d", bit, code)
+		}
+		one[bit/8] ^= 1 << (bit % 8)
+	}
+
+	two := bytes.Clone(record(t, 2, 60))
+	(*Header)(two).setMessageCount(1)
+	(*Header)(two).setChecksum(Seal(two))
+	agree(two, protocol.CodeInvalidMessagesCount)
+	second := HeaderSize + FrameHeaderSize + 60
+	le.PutUint32(two[second+36:], 61)
+	agree(two, protocol.CodeInvalidCommand)
+	two[HeaderSize+FrameHeaderSize] ^= 1 // the first fault counts
+	agree(two, protocol.CodeInvalidMessageChecksum)
+	short := two[:second+FrameHeaderSize-1]
+	(*Header)(short).setLength(uint64(len(short)))
+	short[HeaderSize+FrameHeaderSize] ^= 1
+	agree(short, protocol.CodeInvalidCommand)
+}
+
 func TestStamp_KeepsVerifyingAndTouchesOnlyTheHeader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rec := drawRecord(t)

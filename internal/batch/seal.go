@@ -19,9 +19,22 @@ type sealer struct {
 
 func (s *sealer) begin(h *Header) {
 	s.streaming = false
-	copy(s.buf[:], h[:40])
-	copy(s.buf[40:], h[48:52])
+	putSealedFields(s.buf[:], h)
 	s.n = sealedFields
+}
+
+func putSealedFields(dst []byte, h *Header) {
+	copy(dst, h[:40])
+	copy(dst[40:], h[48:52])
+}
+
+// sealLone computes the batch checksum of a record of one frame. Clearing the memory of a sealer would cost
+// more than the hash.
+func sealLone(h *Header, checksum uint64) uint64 {
+	var b [sealedFields + 8]byte
+	putSealedFields(b[:], h)
+	le.PutUint64(b[sealedFields:], checksum)
+	return xxh3.Hash(b[:])
 }
 
 // add takes the stored checksum of the next frame.

@@ -20,8 +20,16 @@ func Stamp(record []byte, partitionID, baseOffset, baseTimestamp uint64) uint64 
 
 // Seal computes the batch checksum of a record from its header and the stored checksums of its frames.
 func Seal(record []byte) uint64 {
+	h := (*Header)(record)
+	if h.MessageCount() == 1 && len(record) >= HeaderSize+FrameHeaderSize {
+		return sealLone(h, Frame(record[HeaderSize:]).Checksum())
+	}
+	return sealAll(h, record)
+}
+
+func sealAll(h *Header, record []byte) uint64 {
 	var seal sealer
-	seal.begin((*Header)(record))
+	seal.begin(h)
 	for rest := record[HeaderSize:]; len(rest) > 0; {
 		length, code := nextFrame(rest)
 		if code != protocol.Success {
