@@ -61,18 +61,18 @@ func (p *pending) answerPartition(r *vsr.Reply) {
 	x, h := p.x, &p.x.Header
 	switch {
 	case r.Prepare != nil:
-		x.Reply.SetCommitted(r.Prepare, len(r.Body))
-		x.Reply.SetClient(p.conn.ID())
-		x.Reply.SetRequest(h.Request())
-		x.Reply.SetRequestChecksum(h.RequestChecksum())
+		x.Reply().SetCommitted(r.Prepare, len(r.Body))
+		x.Reply().SetClient(p.conn.ID())
+		x.Reply().SetRequest(h.Request())
+		x.Reply().SetRequestChecksum(h.RequestChecksum())
 		x.SetBody(r.Body)
 	case r.Outcome.Code == protocol.Success:
 		// Applied here only, or known from before: nothing to report. It reads as an empty result section and
 		// as an empty list of confirmations.
-		x.Reply.SetEcho(h, p.conn.ID(), 0, 0, protocol.Success)
+		x.Reply().SetEcho(h, p.conn.ID(), 0, 0, protocol.Success)
 		x.SetBody([]byte{0, 0, 0, 0})
 	default:
-		x.Reply.SetEcho(h, p.conn.ID(), 0, 0, r.Outcome.Code)
+		x.Reply().SetEcho(h, p.conn.ID(), 0, 0, r.Outcome.Code)
 	}
 	x.Done()
 }
@@ -87,7 +87,7 @@ func (p *pending) keep(r *vsr.Reply) {
 		return
 	}
 	p.op = r.Prepare.Op()
-	p.x.Reply.SetCommitted(r.Prepare, len(r.Body))
+	p.x.Reply().SetCommitted(r.Prepare, len(r.Body))
 	p.result = append(p.result[:0], r.Body...)
 	p.code, _, _ = protocol.CutResult(r.Body)
 }

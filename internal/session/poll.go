@@ -55,7 +55,7 @@ func (s *session) answerPoll(x *transport.Exchange, id uint32) {
 		r.Reset()
 		r.Current = 0
 	}
-	x.Reply.SetEcho(&x.Header, x.Header.Client(), x.Header.Session(), s.server.o.Node.MetadataCommit(), protocol.Success)
+	x.Reply().SetEcho(&x.Header, x.Header.Client(), x.Header.Session(), s.server.o.Node.MetadataCommit(), protocol.Success)
 	var head [command.PollReplySize]byte
 	command.PollReply{Partition: id, CurrentOffset: r.Current, Count: r.Count}.Put(head[:])
 	x.SetBody(head[:])

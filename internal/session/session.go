@@ -149,7 +149,7 @@ func (s *session) anonymous(x *transport.Exchange) {
 	h := &x.Header
 	switch op := h.Operation(); {
 	case op == protocol.OpLogout:
-		x.Reply.SetEcho(h, h.Client(), h.Session(), 0, protocol.Success)
+		x.Reply().SetEcho(h, h.Client(), h.Session(), 0, protocol.Success)
 		x.Done()
 	case op != protocol.OpNonReplicated:
 		s.sendEviction(x, protocol.EvictNoSession)
@@ -172,11 +172,11 @@ func (s *session) deny(x *transport.Exchange, code protocol.Code) {
 	commit := s.server.o.Node.MetadataCommit()
 	switch {
 	case s.binding.Load() == nil:
-		x.Reply.SetEcho(h, s.conn.ID(), 0, 0, code)
+		x.Reply().SetEcho(h, s.conn.ID(), 0, 0, code)
 	case h.Operation() == protocol.OpNonReplicated:
-		x.Reply.SetEcho(h, h.Client(), h.Session(), commit, code)
+		x.Reply().SetEcho(h, h.Client(), h.Session(), commit, code)
 	default:
-		x.Reply.SetEcho(h, s.conn.ID(), 0, commit, code)
+		x.Reply().SetEcho(h, s.conn.ID(), 0, commit, code)
 	}
 	x.Done()
 }
@@ -188,7 +188,7 @@ func (s *session) frame(x *transport.Exchange, code protocol.Code) {
 	if b := s.binding.Load(); b != nil {
 		client = b.client
 	}
-	x.Reply.SetEcho(&x.Header, client, commit, commit, protocol.Success)
+	x.Reply().SetEcho(&x.Header, client, commit, commit, protocol.Success)
 	s.out = protocol.AppendResult(s.out[:0], code)
 	x.SetBody(s.out)
 	x.Done()
@@ -196,7 +196,7 @@ func (s *session) frame(x *transport.Exchange, code protocol.Code) {
 
 // answer answers a read.
 func (s *session) answer(x *transport.Exchange, body []byte) {
-	x.Reply.SetEcho(&x.Header, x.Header.Client(), x.Header.Session(), s.server.o.Node.MetadataCommit(), protocol.Success)
+	x.Reply().SetEcho(&x.Header, x.Header.Client(), x.Header.Session(), s.server.o.Node.MetadataCommit(), protocol.Success)
 	x.SetBody(body)
 	x.Done()
 }
@@ -205,7 +205,7 @@ func (s *session) sendEviction(x *transport.Exchange, reason protocol.EvictionRe
 	s.server.metrics.evictions.Inc()
 	var e protocol.EvictionHeader
 	e.Set(x.Header.Client(), reason) // never zero: the header was checked
-	copy(x.Reply[:], e[:])
+	copy(x.Reply()[:], e[:])
 	x.SetBody(nil)
 	x.Done()
 }

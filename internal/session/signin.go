@@ -136,7 +136,7 @@ func (s *session) commitRegister(x *transport.Exchange, user uint32, verifiedAt 
 // registered answers a sign-in.
 func (s *session) registered(x *transport.Exchange, b *binding) {
 	commit := max(s.server.o.Node.MetadataCommit(), b.session)
-	x.Reply.SetEcho(&x.Header, b.client, b.session, commit, protocol.Success)
+	x.Reply().SetEcho(&x.Header, b.client, b.session, commit, protocol.Success)
 	s.out = protocol.AppendResult(s.out[:0], protocol.Success)
 	s.out = command.LoginReply{
 		UserID: b.user, Session: b.session, Version: protocol.Version, ServerVersion: []byte(protocol.ServerVersion),
@@ -181,7 +181,7 @@ func (s *session) logout(x *transport.Exchange, b *binding) {
 		if commit == 0 { // gone before
 			commit = s.server.o.Node.MetadataCommit()
 		}
-		x.Reply.SetEcho(&x.Header, b.client, b.session, commit, protocol.Success)
+		x.Reply().SetEcho(&x.Header, b.client, b.session, commit, protocol.Success)
 		x.SetBody(nil)
 		x.Done()
 	case vsr.Replayed: // a number that another operation has used

@@ -101,7 +101,7 @@ func (c *Conn) body(x *Exchange, have int) {
 func (c *Conn) frame(x *Exchange) {
 	c.handed = true
 	c.framesIn++
-	c.held.Add(int64(x.bodyLen))
+	c.taken += int64(x.bodyLen)
 	c.answers.tail.Add(1)
 	c.handler.Frame(x)
 }
@@ -110,7 +110,7 @@ func (c *Conn) frame(x *Exchange) {
 func (c *Conn) hasRoom() bool {
 	o := &c.hub.opts
 	return c.answers.open() < o.QueueFrames && !c.paused.Load() && !c.stopped() &&
-		c.unwritten.Load() <= o.QueueBytes && c.held.Load() <= o.QueueRequestBytes
+		c.unwritten.Load() <= o.QueueBytes && c.taken-c.returned.Load() <= o.QueueRequestBytes
 }
 
 func (c *Conn) hasRoomOrStopped() bool { return c.hasRoom() || c.stopped() }

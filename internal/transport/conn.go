@@ -28,12 +28,13 @@ type Conn struct {
 	handed   bool  // something was handed over since the last ReadEnd
 	framesIn int64 // frames since the last ReadEnd
 	maybeEOF bool  // the last read left the socket empty, but an end of stream may hide behind it
+	taken    int64 // request body bytes of all exchanges so far; the reading goroutine's own
 
 	answers   answerQueue
 	token     atomic.Uint32
 	batch     *writeBatch  // being written; token holder only
-	unwritten atomic.Int64 // answer bytes completed and not written
-	held      atomic.Int64 // request body bytes of open exchanges
+	unwritten atomic.Int64 // bytes of answers completed and not written, but for what exchanges hold themselves
+	returned  atomic.Int64 // request body bytes of the exchanges that are not open any more
 
 	lastRead  atomic.Int64 // clock of the hub
 	paused    atomic.Bool

@@ -36,13 +36,8 @@ type Exchange struct {
 	// Body is the request body. The exchange holds one reference until the answer is written; TakeBody
 	// moves it to the caller. Empty bodies have no lease.
 	Body vsr.Body
-	// Request is scratch for the session, zero in every new exchange.
-	Request vsr.Request
-	// Reply heads the answer. Zero in every new exchange; an eviction frame uses the same 256 bytes. Done
-	// sets its size field.
-	Reply protocol.ReplyHeader
 
-	inline    [inlineBodyBytes]byte
+	answer    [protocol.HeaderSize + inlineBodyBytes]byte // header and a small body, written as one
 	inlineLen int
 	answerLen int
 	bodyLen   int
@@ -57,6 +52,10 @@ type piece struct {
 	bytes []byte
 	lease *buffer.Lease
 }
+
+// Reply heads the answer; an eviction frame uses the same 256 bytes. It holds what an earlier answer left
+// there: whoever answers writes all of it, but for the size field, which Done sets.
+func (x *Exchange) Reply() *protocol.ReplyHeader { return (*protocol.ReplyHeader)(x.answer[:]) }
 
 // Conn is the connection the request came from.
 func (x *Exchange) Conn() *Conn { return x.conn }
@@ -75,7 +74,7 @@ func (x *Exchange) TakeBody() vsr.Body {
 func (x *Exchange) SetBody(b []byte) {
 	x.dropAnswer()
 	if len(b) <= inlineBodyBytes {
-		x.inlineLen = copy(x.inline[:], b)
+		x.inlineLen = copy(x.answer[protocol.HeaderSize:], b)
 		x.answerLen = x.inlineLen
 		return
 	}
@@ -102,7 +101,7 @@ func (x *Exchange) SetFrame(frame []byte) {
 	if len(frame) < protocol.HeaderSize {
 		return
 	}
-	copy(x.Reply[:], frame)
+	copy(x.Reply()[:], frame)
 	x.SetBody(frame[protocol.HeaderSize:])
 }
 
@@ -120,8 +119,10 @@ func (x *Exchange) Attached() any { return x.attached }
 // does that. A second call for the same exchange is a broken invariant.
 func (x *Exchange) Done() {
 	c := x.conn
-	x.Reply.Common().SetSize(uint32(protocol.HeaderSize + x.answerLen))
-	c.unwritten.Add(int64(protocol.HeaderSize + x.answerLen))
+	x.Reply().Common().SetSize(uint32(protocol.HeaderSize + x.answerLen))
+	if n := x.pieceBytes(); n > 0 {
+		c.unwritten.Add(n)
+	}
 	if x.done.Swap(true) {
 		panic("transport: exchange answered twice")
 	}
@@ -130,7 +131,14 @@ func (x *Exchange) Done() {
 	}
 }
 
+// pieceBytes is the part of the answer that does not lie in the exchange itself.
+func (x *Exchange) pieceBytes() int64 { return int64(x.answerLen - x.inlineLen) }
+
 func (x *Exchange) dropAnswer() {
+	x.inlineLen, x.answerLen = 0, 0
+	if len(x.pieces) == 0 {
+		return
+	}
 	for i := range x.pieces {
 		if l := x.pieces[i].lease; l != nil {
 			l.Release()
@@ -138,7 +146,6 @@ func (x *Exchange) dropAnswer() {
 	}
 	clear(x.pieces)
 	x.pieces = x.pieces[:0]
-	x.inlineLen, x.answerLen = 0, 0
 }
 
 // recycle gives back what the exchange holds and makes it ready for the next request.
@@ -149,8 +156,6 @@ func (x *Exchange) recycle() {
 	if cap(x.pieces) > 256 {
 		x.pieces = nil
 	}
-	x.Request = vsr.Request{}
-	x.Reply = protocol.ReplyHeader{}
 	x.bodyLen = 0
 	x.done.Store(false)
 }

@@ -146,14 +146,17 @@ func (c *Conn) settleBatch() {
 	if b.frames > 0 {
 		head := q.head.Load()
 		ring := q.ring.Load()
-		var held int64
+		var returned, pieces int64
 		for i := head; i != head+uint64(b.frames); i++ {
 			x := ring.slots[i&ring.mask]
-			held += int64(x.bodyLen)
+			returned += int64(x.bodyLen)
+			pieces += x.pieceBytes()
 			x.recycle()
 		}
-		c.held.Add(-held)
-		c.unwritten.Add(-int64(b.bytes))
+		c.returned.Add(returned)
+		if pieces > 0 {
+			c.unwritten.Add(-pieces)
+		}
 		q.head.Add(uint64(b.frames))
 		if !c.closed.Load() {
 			c.hub.opts.Metrics.FramesOut.Add(int64(b.frames))
@@ -179,10 +182,7 @@ var batches = sync.Pool{New: func() any {
 }}
 
 func (b *writeBatch) add(x *Exchange) {
-	b.bufs = append(b.bufs, x.Reply[:])
-	if x.inlineLen > 0 {
-		b.bufs = append(b.bufs, x.inline[:x.inlineLen])
-	}
+	b.bufs = append(b.bufs, x.answer[:protocol.HeaderSize+x.inlineLen])
 	for i := range x.pieces {
 		b.bufs = append(b.bufs, x.pieces[i].bytes)
 	}

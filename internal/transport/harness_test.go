@@ -49,8 +49,9 @@ func (e *echo) Closed() { close(e.closed) }
 
 // answer completes x with an echo of its body.
 func answer(x *Exchange) {
-	x.Reply.Common().SetCommand(protocol.CommandReply)
-	x.Reply.SetRequest(x.Header.Request())
+	*x.Reply() = protocol.ReplyHeader{}
+	x.Reply().Common().SetCommand(protocol.CommandReply)
+	x.Reply().SetRequest(x.Header.Request())
 	if len(x.Body.Bytes) <= 200 {
 		x.SetBody(x.Body.Bytes)
 	} else {

@@ -35,7 +35,8 @@ type Options struct {
 	// QueueFrames is the number of exchanges that may be unanswered or unwritten (default 256).
 	QueueFrames int
 	// QueueBytes is the number of answer bytes that may wait unwritten before reading stops (default
-	// 8 MiB). The answers to requests that were already read come on top.
+	// 8 MiB). The answers to requests that were already read come on top, and so do headers and bodies up to
+	// 128 bytes, which lie in the exchanges and are bounded with them.
 	QueueBytes int64
 	// QueueRequestBytes is the number of request body bytes that open exchanges may hold before reading
 	// stops (default 16 MiB). One frame is always taken.
