@@ -10,7 +10,14 @@ type Waiter interface {
 	// Complete takes the answer. It runs under the ownership of a shard: it encodes and returns, it never
 	// blocks or writes to a socket. r aliases memory that is gone when Complete returns.
 	Complete(r *vsr.Reply)
-	// Flush runs after ownership was released, once or more for the waiters completed in a pass.
+	// Flusher is what sends the answer, asked for before Complete: the same one for all waiters of a
+	// connection, or nil where there is nothing to send.
+	Flusher() Flusher
+}
+
+// Flusher sends what was completed. Its dynamic type is comparable.
+type Flusher interface {
+	// Flush runs after ownership was released, once for a run of waiters that were completed in one pass.
 	Flush()
 }
 
@@ -40,16 +47,6 @@ func (b *Batch) Add(n *Node, w *Work) {
 	}
 	i := n.shardIndex(w.Group)
 	b.byShard[i] = append(b.byShard[i], w)
-}
-
-// Empty reports whether nothing was added since the last Submit.
-func (b *Batch) Empty() bool {
-	for _, works := range b.byShard {
-		if len(works) > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // Submit hands the batch over and empties it. Requests of one batch for one group keep their order. Where the

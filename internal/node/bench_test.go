@@ -24,7 +24,7 @@ func (s *sink) Complete(r *vsr.Reply) {
 	s.wg.Done()
 }
 
-func (s *sink) Flush() {}
+func (s *sink) Flusher() Flusher { return nil }
 
 // benchmarkSend submits reads of count batches of messages x size bytes.
 func benchmarkSend(b *testing.B, count, messages, size int) {

@@ -75,6 +75,8 @@ type answer struct {
 	code protocol.Code
 	op   uint64
 	base uint64
+
+	flusher Flusher
 }
 
 func (a *answer) Complete(r *vsr.Reply) {
@@ -90,7 +92,7 @@ func (a *answer) Complete(r *vsr.Reply) {
 	close(a.done)
 }
 
-func (a *answer) Flush() {}
+func (a *answer) Flusher() Flusher { return a.flusher }
 
 func (r *rig) submit(w Work) *answer {
 	a := &answer{work: w, done: make(chan struct{})}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -199,6 +200,64 @@ func TestNode_PipelinedSendsKeepTheirOrderBeyondTheDepth(t *testing.T) {
 	for i, a := range answers {
 		if a.wait(t); a.code != protocol.Success || a.base != uint64(i) {
 			t.Fatalf("send %d: code %v base %d", i, a.code, a.base)
+		}
+	}
+}
+
+// connFlush stands for a connection: it notes how many of its answers were complete at every flush.
+type connFlush struct {
+	answers []*answer
+	seen    chan int
+}
+
+func (c *connFlush) Flush() {
+	n := 0
+	for _, a := range c.answers {
+		select {
+		case <-a.done:
+			n++
+		default:
+		}
+	}
+	c.seen <- n
+}
+
+func TestNode_OneFlushForTheAnswersOfAPass(t *testing.T) {
+	r := openRig(t, t.TempDir(), nil)
+	defer r.close()
+	rev := r.topic(0, 1)
+	id := groupID(t, 0, 0)
+	r.send(id, rev, record(t, 0, 1, 10)).wait(t) // the partition is open, so that one pass answers everything
+	conns := [2]*connFlush{{seen: make(chan int, 100)}, {seen: make(chan int, 100)}}
+	var b Batch
+	for i := range 60 {
+		c := conns[i/10%2]
+		a := &answer{done: make(chan struct{}), flusher: c}
+		a.work = Work{Group: id, Revision: rev, Messages: 1, Request: vsr.Request{
+			Client: rigClient, Operation: protocol.OpSendMessages, Body: record(t, uint64(i), 1, 10), Waiter: a,
+		}}
+		c.answers = append(c.answers, a)
+		b.Add(r.n, &a.work)
+	}
+	r.n.Submit(&b)
+	for i, c := range conns {
+		flushes, last := 0, 0
+		for last < len(c.answers) {
+			select {
+			case last = <-c.seen:
+				flushes++
+			case <-time.After(20 * time.Second):
+				t.Fatalf("connection %d: %d of %d answers flushed", i, last, len(c.answers))
+			}
+		}
+		for _, a := range c.answers {
+			if a.code != protocol.Success {
+				t.Fatalf("connection %d: %v", i, a.code)
+			}
+		}
+		time.Sleep(10 * time.Millisecond) // room for more of them, which would be too many
+		if flushes += len(c.seen); flushes > 3 {
+			t.Fatalf("connection %d: %d flushes for 3 runs of answers", i, flushes)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type shard struct {
 	truncating map[protocol.GroupID]*group // with a watermark of DeleteSegments
 	touched    []*group
 	stalled    []*group // wait for disk space
-	flush      *[]Waiter
+	flush      *[]Flusher
 	meta       *metaGroup // shard 0 only
 	metaHot    bool       // the metadata group was touched in this pass
 	clock      clockHand
@@ -67,8 +67,8 @@ func (s *shard) kick() {
 	}
 }
 
-// flushLists recycles the lists of waiters between passes.
-var flushLists = sync.Pool{New: func() any { return new([]Waiter) }}
+// flushLists recycles the lists of connections between passes.
+var flushLists = sync.Pool{New: func() any { return new([]Flusher) }}
 
 // release ends ownership and flushes the connections whose requests were answered. Work that came in
 // meanwhile is left to the goroutine of the shard: a borrower runs only what it brought.
@@ -82,8 +82,8 @@ func (s *shard) release() {
 	if flush == nil {
 		return
 	}
-	for _, w := range *flush {
-		w.Flush()
+	for _, f := range *flush {
+		f.Flush()
 	}
 	clear(*flush)
 	*flush = (*flush)[:0]
@@ -154,11 +154,17 @@ func (s *shard) answered(w any, r *vsr.Reply) {
 		return
 	}
 	waiter := w.(Waiter)
+	f := waiter.Flusher()
 	waiter.Complete(r)
-	if s.flush == nil {
-		s.flush = flushLists.Get().(*[]Waiter)
+	if f == nil {
+		return
 	}
-	*s.flush = append(*s.flush, waiter)
+	if s.flush == nil {
+		s.flush = flushLists.Get().(*[]Flusher)
+	}
+	if list := *s.flush; len(list) == 0 || list[len(list)-1] != f {
+		*s.flush = append(list, f)
+	}
 }
 
 // accept takes a request in: it joins the queue of its group, which is opened when it is the first one.

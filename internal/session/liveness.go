@@ -168,8 +168,8 @@ func (f *farewell) Complete(r *vsr.Reply) {
 	close(f.done)
 }
 
-// Flush implements node.Waiter.
-func (f *farewell) Flush() {}
+// Flusher implements node.Waiter.
+func (f *farewell) Flusher() node.Flusher { return nil }
 
 // end has a session logged out; the channel is closed when that is answered.
 func (s *Server) end(b *binding) <-chan struct{} {

@@ -87,7 +87,6 @@ func (s *session) lose() {
 
 // call hands a metadata operation over and waits for its answer.
 func (s *session) call(p *pending) {
-	s.open.Add(1)
-	s.batch.Add(s.server.o.Node, &p.work)
+	s.gather(p)
 	s.settle()
 }

@@ -8,11 +8,9 @@ import (
 )
 
 // pending is a request that a shard answers. It lives with the memory of its exchange, which belongs to one
-// connection, and is used again with it, so that a send allocates nothing. Session and conn are never written
-// again: Flush may come when the exchange is in use by another request already.
+// connection, and is used again with it, so that a send allocates nothing.
 type pending struct {
 	session *session
-	conn    *transport.Conn
 	request
 }
 
@@ -33,15 +31,15 @@ type request struct {
 func (s *session) pendingOf(x *transport.Exchange) *pending {
 	p, ok := x.Attached().(*pending)
 	if !ok {
-		p = &pending{session: s, conn: s.conn}
+		p = &pending{session: s}
 		x.Attach(p)
 	}
 	p.request = request{x: x, result: p.result[:0]}
 	return p
 }
 
-// Flush implements node.Waiter.
-func (p *pending) Flush() { p.conn.Flush() }
+// Flusher implements node.Waiter.
+func (p *pending) Flusher() node.Flusher { return p.session.conn }
 
 // Complete implements node.Waiter: it encodes the answer into the exchange, or keeps it for the goroutine that
 // waits for it.
@@ -62,17 +60,17 @@ func (p *pending) answerPartition(r *vsr.Reply) {
 	switch {
 	case r.Prepare != nil:
 		x.Reply().SetCommitted(r.Prepare, len(r.Body))
-		x.Reply().SetClient(p.conn.ID())
+		x.Reply().SetClient(p.session.conn.ID())
 		x.Reply().SetRequest(h.Request())
 		x.Reply().SetRequestChecksum(h.RequestChecksum())
 		x.SetBody(r.Body)
 	case r.Outcome.Code == protocol.Success:
 		// Applied here only, or known from before: nothing to report. It reads as an empty result section and
 		// as an empty list of confirmations.
-		x.Reply().SetEcho(h, p.conn.ID(), 0, 0, protocol.Success)
+		x.Reply().SetEcho(h, p.session.conn.ID(), 0, 0, protocol.Success)
 		x.SetBody([]byte{0, 0, 0, 0})
 	default:
-		x.Reply().SetEcho(h, p.conn.ID(), 0, 0, r.Outcome.Code)
+		x.Reply().SetEcho(h, p.session.conn.ID(), 0, 0, r.Outcome.Code)
 	}
 	x.Done()
 }

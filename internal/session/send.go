@@ -79,8 +79,7 @@ func (s *session) partition(x *transport.Exchange, b *binding) {
 		s.deny(x, code)
 		return
 	}
-	s.open.Add(1)
-	s.batch.Add(s.server.o.Node, &p.work)
+	s.gather(p)
 }
 
 // prepareSend finds the partition of a batch, asks for permission and verifies it: nobody makes the server hash

@@ -31,6 +31,7 @@ type session struct {
 	answered uint64
 
 	batch    node.Batch
+	gathered int            // requests in batch
 	open     sync.WaitGroup // requests that shards have not answered
 	poll     node.PollResult
 	out      []byte // scratch for small answers
@@ -50,8 +51,16 @@ func (s *session) fall(reason protocol.EvictionReason) {
 // ReadEnd implements transport.Handler.
 func (s *session) ReadEnd() { s.submit() }
 
+// gather adds a request to those that the next submit hands to shards.
+func (s *session) gather(p *pending) {
+	s.gathered++
+	s.batch.Add(s.server.o.Node, &p.work)
+}
+
 func (s *session) submit() {
-	if !s.batch.Empty() {
+	if s.gathered > 0 {
+		s.open.Add(s.gathered)
+		s.gathered = 0
 		s.server.o.Node.Submit(&s.batch)
 	}
 }

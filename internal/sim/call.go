@@ -47,8 +47,8 @@ func (c *call) Complete(r *vsr.Reply) {
 	}
 }
 
-// Flush implements node.Waiter.
-func (c *call) Flush() {}
+// Flusher implements node.Waiter.
+func (c *call) Flusher() node.Flusher { return nil }
 
 func (w *World) submit(c *call) {
 	c.world, c.work.Request.Waiter = w, c
