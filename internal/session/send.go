@@ -6,7 +6,6 @@ import (
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/transport"
-	"github.com/galgolog/galgo/internal/vsr"
 )
 
 // arriving is the large body that is being received: a batch is verified while it arrives.
@@ -52,15 +51,15 @@ func (s *session) Body(x *transport.Exchange, have int) {
 
 // verifySend checks layout and checksums of a batch: what ran while it arrived is finished, anything else is
 // done now.
-func (s *session) verifySend(x *transport.Exchange, head *command.SendMessages) protocol.Code {
+func (s *session) verifySend(x *transport.Exchange, section *command.SendSection) protocol.Code {
 	if a := &s.arriving; a.x == x && a.state == verifying && a.fed == len(x.Body.Bytes) {
 		return a.verifier.Close()
 	}
-	record := x.Body.Bytes[head.BatchAt:]
+	record := x.Body.Bytes[section.BatchAt:]
 	if len(record) < batch.HeaderSize {
 		return protocol.CodeInvalidCommand
 	}
-	return batch.Verify(record, head.MessagesCount)
+	return batch.Verify(record, section.MessagesCount)
 }
 
 // partition gathers a send or an offset write for the shard of its partition.
@@ -83,50 +82,33 @@ func (s *session) partition(x *transport.Exchange, b *binding) {
 }
 
 // prepareSend finds the partition of a batch, asks for permission and verifies it: nobody makes the server hash
-// what it would not store. The partitioning is resolved last but for the hashing, so that a refused batch does
-// not move the round.
+// what it would not store. The turn of a balanced batch is taken last, so that a refused one does not move the
+// round.
 func (s *session) prepareSend(p *pending, b *binding, view *metadata.View) protocol.Code {
 	x := p.x
-	head, err := command.DecodeSendMessages(x.Body.Bytes)
-	if err != nil {
+	section, ok := command.CutSendSection(x.Body.Bytes)
+	if !ok {
 		return protocol.CodeInvalidCommand
 	}
-	st, t, code := view.Topic(head.TopicRef)
+	if !s.route.leads(section.Target, b, view) {
+		if code := s.route.find(x.Body.Bytes, b, view); code != protocol.Success {
+			return code
+		}
+	}
+	if code := s.verifySend(x, &section); code != protocol.Success {
+		return code
+	}
+	at, code := s.route.next(&s.server.rounds)
 	if code != protocol.Success {
 		return code
 	}
-	count := t.PartitionsCount()
-	if count == 0 || head.Partitioning.Kind == protocol.PartitionByID && head.Partitioning.ID >= count {
-		return protocol.CodePartitionNotFound
-	}
-	if !view.Allowed(b.user, protocol.CmdMessageSend, metadata.Target{Stream: st.ID, Topic: t.ID}) {
-		return protocol.CodeUnauthorized
-	}
-	if code := s.verifySend(x, &head); code != protocol.Success {
-		return code
-	}
-	var id uint32
-	switch head.Partitioning.Kind {
-	case protocol.PartitionByID:
-		id = head.Partitioning.ID
-	case protocol.PartitionByKey:
-		id = protocol.Hash32(head.Partitioning.Key) % count
-	default:
-		first, _ := t.Partition(0)
-		id = s.server.rounds.take(st.ID, t.ID, first.CreatedRevision, count)
-	}
-	part, _ := t.Partition(id)
-	group, err := protocol.PartitionGroup(st.ID, t.ID, id)
-	if err != nil {
-		return protocol.CodePartitionNotFound
-	}
 	body := x.TakeBody()
-	body.Bytes = body.Bytes[head.BatchAt:]
-	p.work.Group, p.work.Revision, p.work.Messages = group, part.CreatedRevision, head.MessagesCount
-	p.work.Request = vsr.Request{
-		Client: b.client, Session: b.session, Request: numbered(&x.Header), RequestChecksum: x.Header.RequestChecksum(),
-		Operation: protocol.OpSendMessages, UserID: b.user, Body: body, Waiter: p,
-	}
+	body.Bytes = body.Bytes[section.BatchAt:]
+	p.work.Group, p.work.Revision, p.work.Messages = at.group, at.revision, section.MessagesCount
+	req := &p.work.Request
+	req.Client, req.Session, req.UserID = b.client, b.session, b.user
+	req.Request, req.RequestChecksum = numbered(&x.Header), x.Header.RequestChecksum()
+	req.Operation, req.Body, req.Waiter = protocol.OpSendMessages, body, p
 	return protocol.Success
 }
 

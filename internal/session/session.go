@@ -36,6 +36,7 @@ type session struct {
 	poll     node.PollResult
 	out      []byte // scratch for small answers
 	arriving arriving
+	route    route
 }
 
 // fall ends the session of a connection from outside. With a reason an eviction answers the next request,

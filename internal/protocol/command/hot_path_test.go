@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/galgolog/galgo/internal/protocol"
@@ -38,6 +39,35 @@ func TestSendMessages_DecodesWithoutAllocating(t *testing.T) {
 			if got.BatchAt != len(body)-300 || got.MessagesCount != 1 || got.Partitioning.Kind != p.Kind {
 				t.Errorf("%s: decoded %+v", name, got)
 			}
+		}
+	}
+}
+
+func TestCutSendSection_AgreesWithTheDecoder(t *testing.T) {
+	for _, p := range []protocol.Partitioning{
+		{Kind: protocol.PartitionBalanced}, {Kind: protocol.PartitionByID, ID: 5}, {Kind: protocol.PartitionByKey, Key: []byte("user-123")},
+	} {
+		body := append(command.SendMessages{TopicRef: namedTopic, Partitioning: p, MessagesCount: 77}.Append(nil), make([]byte, 300)...)
+		other := append(command.SendMessages{TopicRef: namedTopic, Partitioning: p, MessagesCount: 78}.Append(nil), make([]byte, 9)...)
+		got, ok := command.CutSendSection(body)
+		want, err := command.DecodeSendMessages(body)
+		if !ok || err != nil || got.MessagesCount != 77 || got.BatchAt != want.BatchAt {
+			t.Fatalf("%+v: cut into %+v, %v; decoded %+v, %v", p, got, ok, want, err)
+		}
+		if same, _ := command.CutSendSection(other); !bytes.Equal(same.Target, got.Target) {
+			t.Fatalf("%+v: targets %x and %x", p, same.Target, got.Target)
+		}
+		// Whatever the decoder takes, the cut takes; what it refuses of a whole body, the decoder refuses.
+		for n := range len(body) {
+			_, cut := command.CutSendSection(body[:n])
+			if _, err := command.DecodeSendMessages(body[:n]); cut != (err == nil) {
+				t.Fatalf("%+v: %d bytes: cut %v, decoded %v", p, n, cut, err)
+			}
+		}
+	}
+	for _, bad := range [][]byte{nil, {3, 0, 0, 0, 1, 2, 3}, {0, 0, 0, 0}, {255, 255, 255, 255, 0, 0, 0, 0}} {
+		if _, ok := command.CutSendSection(bad); ok {
+			t.Errorf("%x was cut", bad)
 		}
 	}
 }

@@ -27,6 +27,29 @@ func DecodeSendMessages(body []byte) (SendMessages, error) {
 	return s, m.Err()
 }
 
+// SendSection is the metadata section of a SendMessages whose target was not looked into: two sends with equal
+// targets have equal topics and partitionings, and both are valid or neither is.
+type SendSection struct {
+	Target        []byte // aliases the body
+	MessagesCount uint32
+	BatchAt       int // as in SendMessages
+}
+
+// CutSendSection splits the body of a SendMessages. It fails where DecodeSendMessages fails for the length of
+// the section alone.
+func CutSendSection(body []byte) (SendSection, bool) {
+	const count = 4
+	if len(body) < 4 {
+		return SendSection{}, false
+	}
+	n := uint64(le.Uint32(body))
+	if n < count || n > uint64(len(body)-4) {
+		return SendSection{}, false
+	}
+	end := 4 + int(n)
+	return SendSection{body[4 : end-count], le.Uint32(body[end-count:]), end}, true
+}
+
 // SendMetadataMax is the longest metadata section that can be valid.
 const SendMetadataMax = 3*(2+protocol.NameMaxBytes) + 4
 
