@@ -80,7 +80,7 @@ func exitCode(err error) int {
 
 // report writes an error to standard error, one line for each problem.
 func report(stderr io.Writer, err error) {
-	if err == nil {
+	if err == nil || err.Error() == "" { // what there was to say has been said
 		return
 	}
 	for line := range strings.Lines(err.Error()) {

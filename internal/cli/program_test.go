@@ -176,6 +176,10 @@ func TestExitCodes(t *testing.T) {
 		{name: "config default", mode: "end", args: []string{"config", "default"}, code: 0, stdout: "# The defaults of galgo"},
 		{name: "config keys", mode: "end", args: []string{"config", "keys"}, code: 0, stdout: "GALGO_TCP_ADDRESS"},
 		{name: "config reference", mode: "end", args: []string{"config", "reference"}, code: 0, stdout: "# Configuration"},
+		{name: "inspect help", mode: "end", args: []string{"inspect", "--help"}, code: 0, stdout: "verify"},
+		{name: "inspect unknown", mode: "end", args: []string{"inspect", "verfy"}, code: 64, stderr: "did you mean verify?"},
+		{name: "inspect verify of two", mode: "end", args: []string{"inspect", "verify", "a", "b"}, code: 64, stderr: "unexpected argument"},
+		{name: "inspect verify of nothing", mode: "end", args: []string{"inspect", "verify", "none"}, code: 1, stderr: "no such file"},
 		{name: "config unknown", mode: "end", args: []string{"config", "chek"}, code: 64, stderr: "did you mean check?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,6 +46,7 @@ var subcommands = []func(*program) *cobra.Command{
 	newQuickstart,
 	newBench,
 	newConfig,
+	newInspect,
 }
 
 // Root makes the command tree. The command is executed by Main, which also knows the exit codes.

@@ -107,10 +107,7 @@ func openDir(cfg *config.Config, fresh bool, log *slog.Logger) (*datadir.Dir, er
 	if fresh && cfg.Cluster.Enabled {
 		log.Warn("--fresh in a cluster: only this replica is wiped, its peers have to fill it again")
 	}
-	dir, err := datadir.Open(datadir.Options{Path: cfg.System.Path, Fresh: fresh, Folders: datadir.Folders{
-		Runtime: cfg.System.RuntimePath, Logs: cfg.System.Logging.Path, Streams: cfg.System.StreamPath,
-		Topics: cfg.System.TopicPath, Partitions: cfg.System.PartitionPath,
-	}})
+	dir, err := datadir.Open(datadir.Options{Path: cfg.System.Path, Fresh: fresh, Folders: foldersOf(cfg)})
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +115,14 @@ func openDir(cfg *config.Config, fresh bool, log *slog.Logger) (*datadir.Dir, er
 		return nil, errors.Join(config.MissingRoot(), dir.Close())
 	}
 	return dir, nil
+}
+
+// foldersOf are the configured names inside the data directory.
+func foldersOf(cfg *config.Config) datadir.Folders {
+	return datadir.Folders{
+		Runtime: cfg.System.RuntimePath, Logs: cfg.System.Logging.Path, Streams: cfg.System.StreamPath,
+		Topics: cfg.System.TopicPath, Partitions: cfg.System.PartitionPath,
+	}
 }
 
 // logFilter reads the filter. A bad RUST_LOG, which may be meant for another program, only warns.

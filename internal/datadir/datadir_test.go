@@ -59,6 +59,27 @@ func TestOpen_SecondHolderIsToldWho(t *testing.T) {
 	open(t, Options{Path: path})
 }
 
+func TestHolder_AsksWithoutTakingOrMaking(t *testing.T) {
+	path := t.TempDir()
+	if _, inUse, err := Holder(path); inUse || err != nil {
+		t.Errorf("a directory without a lock: %v, %v", inUse, err)
+	}
+	if entries, _ := os.ReadDir(path); len(entries) > 0 {
+		t.Errorf("the question made %v", entries)
+	}
+	d := open(t, Options{Path: path})
+	if pid, inUse, err := Holder(path); pid != os.Getpid() || !inUse || err != nil {
+		t.Errorf("in use: %d, %v, %v", pid, inUse, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, inUse, err := Holder(path); inUse || err != nil {
+		t.Errorf("given back: %v, %v", inUse, err)
+	}
+	open(t, Options{Path: path})
+}
+
 func TestOpen_RestartKeepsDataAndEmptiesRuntime(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, Options{Path: path})

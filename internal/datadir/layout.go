@@ -18,8 +18,9 @@ type Folders struct {
 const (
 	metadataFolder = "metadata"
 	walFolder      = "wal"
-	lockFile       = "galgo.lock"
 	runtimeFile    = "current_config.toml"
+	// LockName is the name of the lock file in the data directory.
+	LockName = "galgo.lock"
 	// LogFile is the name of the live log file in Dir.Logs.
 	LogFile = "iggy-server.log"
 )
@@ -92,6 +93,9 @@ func (l Layout) Runtime() string { return filepath.Join(l.path, l.folders.Runtim
 
 // RuntimeFile is where WriteRuntime puts the effective configuration.
 func (l Layout) RuntimeFile() string { return filepath.Join(l.Runtime(), runtimeFile) }
+
+// LogFolder is the folder of the log files in the data directory, which Dir.Logs prefers another one to.
+func (l Layout) LogFolder() string { return filepath.Join(l.path, l.folders.Logs) }
 
 // Logs is the folder of the log files. A folder of that name in the working directory is used instead of the
 // one in the data directory.

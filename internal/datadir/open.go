@@ -89,7 +89,7 @@ func Open(o Options) (*Dir, error) {
 
 // take locks the directory and leaves our process id in the lock file for whoever meets the lock.
 func (d *Dir) take() error {
-	d.lock = flock.New(filepath.Join(d.path, lockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(fileMode))
+	d.lock = flock.New(filepath.Join(d.path, LockName), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(fileMode))
 	locked, err := d.lock.TryLock()
 	if err != nil {
 		return fmt.Errorf("data directory lock: %w", err)
@@ -143,6 +143,7 @@ func (d *Dir) prepare(fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("data directory create: %w", err)
 	}
+	d.reserveRuntime()
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (d *Dir) wipe() error {
 		return err
 	}
 	for _, entry := range entries {
-		if entry.Name() == lockFile {
+		if entry.Name() == LockName {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(d.path, entry.Name())); err != nil {
@@ -232,4 +233,22 @@ func (d *Dir) Close() error {
 		return fmt.Errorf("data directory unlock: %w", err)
 	}
 	return nil
+}
+
+// Holder tells whether a process uses the data directory path, and which one, 0 if it is not known. Nothing is
+// created; the lock is tried for a moment, shared, where its file exists.
+func Holder(path string) (pid int, inUse bool, err error) {
+	name := filepath.Join(path, LockName)
+	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+		return 0, false, nil
+	}
+	lock := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if err != nil {
+		return 0, false, fmt.Errorf("data directory lock: %w", err)
+	}
+	if !free {
+		return holder(name), true, lock.Close()
+	}
+	return 0, false, lock.Unlock()
 }

@@ -29,12 +29,27 @@ func Open(o Options) (*Node, error) {
 	return n, nil
 }
 
+// LostMetadataError says that there are partitions and no metadata operation was ever written: a partition that the
+// metadata does not know is one that was deleted, and the start would remove them all.
+type LostMetadataError struct {
+	Dir        string // of the metadata
+	Partitions int
+}
+
+func (e *LostMetadataError) Error() string {
+	return fmt.Sprintf("%s holds no metadata, but there are directories of %d partitions, which would be deleted: restore the "+
+		"backup of the whole data directory, or start with an empty one", e.Dir, e.Partitions)
+}
+
 // openPartitions recovers every partition that has a directory, and removes what the metadata no longer
 // knows. Directories are read in parallel, one task per partition.
 func (n *Node) openPartitions() error {
 	found, err := n.listPartitions()
 	if err != nil {
 		return err
+	}
+	if len(found) > 0 && n.View().Revision == 0 {
+		return &LostMetadataError{Dir: n.layout.Metadata(), Partitions: len(found)}
 	}
 	for _, id := range found {
 		p, topic, ok := findPartition(n.View(), id)

@@ -203,6 +203,26 @@ func TestNode_WithoutAnyRoomPurgeAndDeletionWork(t *testing.T) {
 	s.close()
 }
 
+// The room of removed segments comes back although polls had them open and none comes any more.
+func TestNode_RemovedSegmentsAreNotHeldOpen(t *testing.T) {
+	s := openStepRig(t, vfs.NewMem(1))
+	rev, id := s.smallTopic(false), groupID(t, 0, 0)
+	for m := range uint64(15) {
+		s.outcome(s.send(id, rev, record(t, 1+m, 1, 400<<10)))
+	}
+	s.contents(id, rev, 0)
+	open := s.n.openHandles.Load()
+	if open == 0 {
+		t.Fatal("polls hold nothing open: the test shows nothing")
+	}
+	s.commit(protocol.OpTruncatePartition, command.TruncatePartition{TopicRef: topicZero, UpTo: 2}.Append(nil))
+	s.advance(5)
+	if left := s.n.openHandles.Load(); left != 0 {
+		t.Errorf("%d of %d files are still open", left, open)
+	}
+	s.close()
+}
+
 // A node that starts on a full disk serves what it has, refuses sends, and goes on by itself when there is room.
 func TestNode_StartOnAFullDisk(t *testing.T) {
 	disk := vfs.NewMem(1)

@@ -37,13 +37,15 @@ type group struct {
 	lane    *Lane
 	reader  *Reader
 
-	waiting  workQueue // requests without a log position
-	plan     partition.AppendPlan
-	appends  appendState
-	purge    purgeRequest
-	truncate uint64 // metadata watermark, exclusive end
-	retrying bool   // a failed job waits for the next tick
-	stalled  func() // goes on once a second, after the disk was full
+	waiting     workQueue // requests without a log position
+	plan        partition.AppendPlan
+	appends     appendState
+	purge       purgeRequest
+	truncate    uint64 // metadata watermark, exclusive end
+	retrying    bool   // a failed job waits for retryAt
+	retryAt     uint64 // tick
+	jobFailures int    // in a row
+	stalled     func() // goes on once a second, after the disk was full
 	// offsetDirs tells, by kind, whose directory of stored offsets has a durable name. Touched on the lane only.
 	offsetDirs [3]bool
 	expiring   bool // the cleaner has not looked, or not removed all it found

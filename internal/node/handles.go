@@ -92,6 +92,14 @@ func (h *handle) close(n *Node) {
 	_ = h.reader.Close() // read only: nothing to lose
 }
 
+// forgetFiles closes every handle that no poll uses; the others follow. Unlinked files take room on the disk until
+// then.
+func (r *Reader) forgetFiles() {
+	r.files.mu.Lock()
+	defer r.files.mu.Unlock()
+	r.files.dropLocked(r.node, 0)
+}
+
 // closeFiles closes every handle that no poll uses; the others follow, and none is opened any more.
 func (r *Reader) closeFiles() {
 	r.files.mu.Lock()

@@ -38,21 +38,28 @@ func (g *group) runJobs() (progress bool) {
 	return progress
 }
 
-// finish follows a job. A failed one is tried again a tick later and holds the walk until it succeeds.
+// finish follows a job. A failed one is tried again after a pause and holds the walk until it succeeds.
 func (g *group) finish(j partition.Job, err error) bool {
 	if g.state != serving {
 		return false
 	}
 	if err != nil {
-		g.shard.node.log.Error("partition job", "partition", g.id.String(), "kind", uint8(j.Kind), "error", err)
+		g.jobFailures++
+		if g.jobFailures&(g.jobFailures-1) == 0 {
+			g.shard.node.log.Error("partition job", "partition", g.id.String(), "kind", uint8(j.Kind), "failures", g.jobFailures, "error", err)
+		}
 		g.shard.node.noteDiskError(err)
 		if !isNoSpace(err) || !isOffsetJob(&j) || !g.part.WantsPurge(g.purge.generation) {
 			g.part.Retry(j)
-			g.retrying = true
+			g.retrying, g.retryAt = true, g.shard.now.Ticks+backoffTicks(max(g.jobFailures-4, 0))
 			g.shard.wantTick()
 			return false
 		}
 		// The purge that waits behind this operation makes room, and deletes every stored offset: no file is needed.
+	}
+	g.jobFailures = 0
+	if j.Kind == partition.JobPurge || j.Kind == partition.JobRemoveSegments {
+		g.reader.forgetFiles()
 	}
 	if j.Kind == partition.JobRemoveSegments {
 		g.removing--

@@ -67,7 +67,7 @@ func (s *shard) tick() {
 	s.clock.timed = nil
 	for _, g := range timed {
 		g.isTimed = false
-		g.retrying = false
+		g.retrying = g.retrying && now < g.retryAt
 		g.expire(now)
 		if g.state == serving && now >= g.replica.Deadline() {
 			g.replica.Tick(s.now)

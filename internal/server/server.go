@@ -15,6 +15,7 @@ import (
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
+	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/session"
 	"github.com/galgolog/galgo/internal/telemetry"
 	"github.com/galgolog/galgo/internal/transport"
@@ -112,7 +113,7 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 	ticks := func(d time.Duration) uint64 { return max(uint64(d/(10*time.Millisecond)), 1) }
 	return node.Options{
 		FS: vfs.OS, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: telemetry.Thread(s.log, "shard-0"),
-		Pool: pool, Layout: dir.Layout, Shards: shards, Cluster: clusterID(cfg.Cluster.Name),
+		Pool: pool, Layout: dir.Layout, Shards: shards, Cluster: protocol.ClusterID(cfg.Cluster.Name),
 		ReplicaID: uint8(cfg.ReplicaID), Replicas: 1, Incarnation: incarnation,
 		Limits: node.Limits{
 			PrepareDepth: cfg.Partition.PrepareQueueDepth, MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize),

@@ -107,20 +107,27 @@ func (s *Store) unreadableSlot(slot int, cause error) error {
 
 // readSlot returns nil without an error for a slot that was never written.
 func (s *Store) readSlot(slot int) (*record, error) {
-	b, err := vfs.ReadFile(s.fs, s.slotPath(slot), recordMaxBytes)
+	return readSlotFile(s.fs, s.dir, s.slotPath(slot))
+}
+
+func readSlotFile(fsys vfs.FS, dir, name string) (*record, error) {
+	unreadable := func(cause error) (*record, error) {
+		return nil, &UnreadableError{Dir: dir, File: name, Cause: cause}
+	}
+	b, err := vfs.ReadFile(fsys, name, recordMaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, vfs.ErrTooLarge):
-		return nil, s.unreadableSlot(slot, &CorruptError{Reason: fmt.Sprintf("more than %d bytes", recordMaxBytes)})
+		return unreadable(&CorruptError{Reason: fmt.Sprintf("more than %d bytes", recordMaxBytes)})
 	case err != nil:
-		return nil, s.unreadableSlot(slot, err)
+		return unreadable(err)
 	case len(b) == 0:
 		return nil, nil
 	}
 	r, err := decodeRecord(b)
 	if err != nil {
-		return nil, s.unreadableSlot(slot, err)
+		return unreadable(err)
 	}
 	return &r, nil
 }

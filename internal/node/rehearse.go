@@ -1,0 +1,107 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/galgolog/galgo/internal/metadata"
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/superblock"
+)
+
+// A rehearsal runs the recovery of a start on a file system whose changes are thrown away, so that tools can tell
+// what a start would make of a directory. It is the recovery itself, not a description of it: what a start learns
+// to refuse or to repair, a rehearsal does, too.
+
+// MetadataRehearsal is what a start makes of the metadata group.
+type MetadataRehearsal struct {
+	View       *metadata.View
+	Sessions   int // entries in the client table
+	Superblock superblock.State
+	// Sequence is the number of the newest superblock record, 0 when there is none.
+	Sequence uint64
+	// JournalOps and JournalBytes describe the journal, AckedHead is what its mirror says.
+	JournalOps   int
+	JournalBytes int64
+	AckedHead    uint64
+}
+
+// RehearseMetadata recovers the metadata group on o.FS. The error is the one that a start refuses with.
+func RehearseMetadata(o Options) (*MetadataRehearsal, error) {
+	o.Executor, o.Clock = &rehearsalExecutor{}, SystemClock()
+	n := newNode(o)
+	if err := makeDirs(n.fs, n.layout.Path(), n.layout.Metadata()); err != nil {
+		return nil, fmt.Errorf("metadata directory: %w", err)
+	}
+	err := n.openMetadata(o.Metadata)
+	if n.meta != nil && n.meta.journal != nil {
+		defer func() { _ = n.meta.journal.Close() }() // nothing of it is kept
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := n.meta
+	r := &MetadataRehearsal{
+		View: n.View(), Sessions: m.state.SessionsCount(), Sequence: m.store.Sequence(),
+		JournalOps: m.journal.Len(), JournalBytes: m.journal.SizeBytes(), AckedHead: m.journal.AckedHead(),
+	}
+	r.Superblock, _ = m.store.State()
+	return r, nil
+}
+
+// PartitionRehearsal is what a start makes of the directory of a partition.
+type PartitionRehearsal struct {
+	Superblock superblock.State
+	// NextOffset is the one that the next message would get.
+	NextOffset uint64
+	// WantsPurge: the partition has not followed the newest purge that the metadata knows.
+	WantsPurge bool
+}
+
+// ErrUnknownPartition says that the metadata does not know a partition that has a directory; a start removes it.
+var ErrUnknownPartition = errors.New("the metadata knows no such partition")
+
+// RehearsePartition opens the directory of a partition on o.FS, as a start does that has the metadata view. The error
+// is ErrUnknownPartition or a *FenceError.
+func RehearsePartition(o Options, view *metadata.View, id protocol.GroupID) (*PartitionRehearsal, error) {
+	exec := &rehearsalExecutor{}
+	o.Executor, o.Clock, o.Shards = exec, SystemClock(), 1
+	n := newNode(o)
+	n.meta = &metaGroup{shard: n.shards[0]}
+	n.meta.view.Store(view)
+	p, topic, ok := findPartition(view, id)
+	if !ok {
+		return nil, ErrUnknownPartition
+	}
+	s := n.shards[0]
+	g := s.newGroup(id, p, topic)
+	s.groups[id] = g
+	n.readers.put(id, g.reader)
+	s.load(g, p.PurgeGeneration)
+	if err := n.awaitOpen(); err != nil {
+		return nil, err
+	}
+	if f := n.Fenced(id); f != nil {
+		return nil, f
+	}
+	r := &PartitionRehearsal{NextOffset: g.part.MintFrontier(), WantsPurge: g.part.WantsPurge(p.PurgeGeneration)}
+	r.Superblock, _ = g.block.store.State()
+	return r, nil
+}
+
+// rehearsalExecutor keeps tasks until somebody helps: nothing runs beside the rehearsal.
+type rehearsalExecutor struct{ tasks []func() }
+
+func (e *rehearsalExecutor) Submit(_ *Lane, run func()) { e.tasks = append(e.tasks, run) }
+
+func (e *rehearsalExecutor) Help() bool {
+	if len(e.tasks) == 0 {
+		return false
+	}
+	run := e.tasks[0]
+	e.tasks = e.tasks[1:]
+	run()
+	return true
+}
+
+func (e *rehearsalExecutor) Close() {}
