@@ -30,13 +30,16 @@ func inBothWays(t *testing.T, run func(t *testing.T, mode vfs.CrashMode)) {
 	}
 }
 
-// writeback has the kernel write the named files of the partition and the names in its directory.
+// writeback has the kernel write the named files of the partition, and the names in its directories.
 func (l *life) writeback(names ...string) {
 	l.t.Helper()
 	for _, name := range names {
 		f, err := l.disk.OpenFile(path.Join(l.dir(), name), vfs.ReadWrite)
 		if err == nil {
-			err = errors.Join(f.Sync(), f.Close(), l.disk.SyncDir(path.Dir(path.Join(l.dir(), name))))
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		for at := path.Dir(name); at != "." && err == nil; at = path.Dir(at) {
+			err = l.disk.SyncDir(path.Join(l.dir(), at))
 		}
 		if err != nil {
 			l.t.Fatal(err)
@@ -433,9 +436,6 @@ func TestReservation_ExampleL(t *testing.T) {
 				t.Fatal(code)
 			}
 			l.writeback("offsets/consumers/" + fmt.Sprint(consumer))
-		}
-		if err := l.disk.SyncDir(path.Join(l.dir(), "offsets")); err != nil {
-			t.Fatal(err)
 		}
 		l.crash(mode)
 		end, reports := uint64(9), 0

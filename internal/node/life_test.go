@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vfs"
@@ -27,6 +28,7 @@ type life struct {
 	rev   uint64
 	lease uint64
 	limit func(*Limits)
+	dying bool // the disk may fail the metadata group, too
 	log   *bytes.Buffer
 	next  uint64            // id of the next message
 	acked map[uint64]uint64 // message ids by offset, in the present generation
@@ -55,6 +57,12 @@ func (l *life) boot(t testing.TB, disk *vfs.Mem) {
 		if l.limit != nil {
 			l.limit(&o.Limits)
 		}
+		fatal := o.Fatal
+		o.Fatal = func(code int, err error) {
+			if !l.dying {
+				fatal(code, err)
+			}
+		}
 	})
 	l.request = request
 }
@@ -62,14 +70,15 @@ func (l *life) boot(t testing.TB, disk *vfs.Mem) {
 // crash ends the process, and with it what mode takes of the disk; then the node is opened again.
 func (l *life) crash(mode vfs.CrashMode) {
 	l.t.Helper()
-	l.boot(l.t, l.disk.CrashClone(rand.New(rand.NewPCG(1, 1)), mode))
+	l.dying = false
+	l.boot(l.t, l.disk.CrashClone(newRand(1), mode))
 }
 
 // restart stops in order and opens the node again.
 func (l *life) restart() {
 	l.t.Helper()
 	l.close()
-	l.boot(l.t, l.disk.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.LoseUnsynced))
+	l.boot(l.t, l.disk.CrashClone(newRand(1), vfs.LoseUnsynced))
 }
 
 // try sends one batch and reports its offset, or the code it was refused with.
@@ -96,6 +105,36 @@ func (l *life) try(count, size int) (base uint64, code protocol.Code) {
 		}
 	}
 	return a.base, a.code
+}
+
+// twin is the same life up to here; what one goes through the other does not learn.
+func (l *life) twin() *life {
+	one := *l
+	one.acked = maps.Clone(l.acked)
+	return &one
+}
+
+// dieAt has the process die before the first file operation that is matched. It returns whether that has happened.
+func (l *life) dieAt(match func(op vfs.Op) bool) (died func() bool) {
+	dead := false
+	l.dying = true
+	l.disk.SetHook(func(op vfs.Op) error {
+		if dead || match(op) {
+			dead = true
+			return vfs.ErrCrashed
+		}
+		return nil
+	})
+	return func() bool { return dead }
+}
+
+// attempt sends a batch that may never be answered; it must not be confirmed by a process that died before.
+func (l *life) attempt(count, size int) *answer {
+	l.t.Helper()
+	a := l.send(l.id, l.rev, record(l.t, l.next, count, size))
+	l.next += uint64(count)
+	l.settle()
+	return a
 }
 
 // put sends one batch of small messages that must be confirmed at want.
@@ -228,15 +267,20 @@ func (l *life) chain(logs []uint64, anchors []uint64) {
 // store stores a consumer offset and returns the answer.
 func (l *life) store(consumer uint32, offset uint64) protocol.Code {
 	l.t.Helper()
-	body := make([]byte, partition.OffsetOpSize)
-	partition.OffsetOp{Key: partition.ConsumerKey{Kind: partition.KindConsumer, ID: consumer}, Offset: offset}.Put(body)
-	a := l.submit(Work{Group: l.id, Revision: l.rev, Request: vsr.Request{
-		Client: rigClient, Operation: protocol.OpStoreConsumerOffset, Body: vsr.Body{Bytes: body},
-	}})
+	a := l.storing(consumer, offset)
 	if l.settle(); !l.answered(a) {
 		l.t.Fatal("a store was not answered")
 	}
 	return a.code
+}
+
+// storing submits a store of a consumer offset.
+func (l *life) storing(consumer uint32, offset uint64) *answer {
+	body := make([]byte, partition.OffsetOpSize)
+	partition.OffsetOp{Key: partition.ConsumerKey{Kind: partition.KindConsumer, ID: consumer}, Offset: offset}.Put(body)
+	return l.submit(Work{Group: l.id, Revision: l.rev, Request: vsr.Request{
+		Client: rigClient, Operation: protocol.OpStoreConsumerOffset, Body: vsr.Body{Bytes: body},
+	}})
 }
 
 // stored returns the offset of a consumer.
@@ -307,3 +351,17 @@ func filesBelow(t testing.TB, disk *vfs.Mem, dir string) map[string][]byte {
 	}
 	return out
 }
+
+// openDying starts a node on a disk that will not last; what becomes of the start does not matter.
+func openDying(disk *vfs.Mem) {
+	exec := &handExecutor{}
+	_, _ = Open(Options{
+		FS: disk, Clock: &handClock{ticks: 1000}, Executor: exec, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}),
+		Incarnation: protocol.Uint128From64(1), Limits: Limits{ReservationLease: rowLease},
+		Metadata: MetadataOptions{JournalSlots: 1024, ClientsTableMax: 64, JournalEpoch: 1},
+		Fatal:    func(int, error) {},
+	})
+	exec.Close()
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

@@ -152,7 +152,7 @@ func TestRetention_ALaterRemovalWaitsForOneThatFailed(t *testing.T) {
 			if got := l.logs(); !slices.Equal(got, all[3:]) {
 				t.Fatalf("left %v", got)
 			}
-			dead := *l
+			dead := l.twin()
 			dead.crash(mode)
 			if f := dead.n.Fenced(l.id); f != nil {
 				t.Fatal(f)

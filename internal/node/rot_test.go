@@ -62,7 +62,7 @@ func rotImages(t *testing.T) []*image {
 	var out []*image
 	for _, mode := range []vfs.CrashMode{vfs.KillOnly, vfs.LoseUnsynced} {
 		l := live()
-		out = append(out, &image{name: mode.String(), life: l, disk: l.disk.CrashClone(rand.New(rand.NewPCG(1, 1)), mode)})
+		out = append(out, &image{name: mode.String(), life: l, disk: l.disk.CrashClone(newRand(1), mode)})
 	}
 	l := live()
 	l.close()
@@ -93,7 +93,7 @@ func (im *image) open(disk *vfs.Mem) *life {
 	l := *im.life
 	l.stepRig, l.log = nil, &bytes.Buffer{}
 	l.acked = maps.Clone(im.want)
-	l.boot(im.life.t, disk.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.KillOnly))
+	l.boot(im.life.t, disk.CrashClone(newRand(1), vfs.KillOnly))
 	return &l
 }
 
@@ -155,7 +155,7 @@ func TestRot_OneDamagedFileIsNoticedOrHarmless(t *testing.T) {
 // judge boots with one damaged file and says what became of the partition.
 func (im *image) judge(t *testing.T, name string, v variant) string {
 	t.Helper()
-	disk := im.disk.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.KillOnly)
+	disk := im.disk.CrashClone(newRand(1), vfs.KillOnly)
 	setFile(t, disk, path.Join(im.life.dir(), name), v.content)
 	l := im.open(disk)
 	defer func() { l.exec.Close() }()
