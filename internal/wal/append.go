@@ -15,9 +15,10 @@ var maxPadding [RecordAlign]byte
 // An op that is in the journal already is superseded by the new entry. An entry that follows its
 // predecessor in the file by op must name it as parent: truncate before replacing a suffix.
 //
-// ErrRefused: an entry does not qualify (form, checksums, size, parent); nothing was written. ErrPoisoned:
-// it is unknown what is durable; every later call fails. Any other error: nothing of the batch is in the
-// journal, and the call may be repeated.
+// ErrRefused: an entry does not qualify (form, checksums, size, parent); nothing was written. *FullError: its
+// slot belongs to another op that no snapshot covers; nothing was written. ErrPoisoned: it is unknown what
+// is durable; every later call fails. Any other error: nothing of the batch is in the journal, and the call
+// may be repeated.
 func (j *Journal) AppendBatch(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -70,6 +71,10 @@ func (j *Journal) reserve(pos int64) {
 func (j *Journal) qualify(entries []Entry) error {
 	at := j.cursor
 	for _, e := range entries {
+		// Two ops in one slot would make every later boot fail, so this comes before anything is written.
+		if op := e.Header.Op(); j.full(op) {
+			return &FullError{File: j.path, Op: op, SnapshotOp: j.covered, Slots: j.opts.Slots}
+		}
 		err := checkHeader(e.Header)
 		if err == nil {
 			err = checkBody(e.Header, e.Body)

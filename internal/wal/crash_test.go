@@ -19,10 +19,11 @@ type model struct {
 	must map[uint64]protocol.Uint128
 	may  map[uint64][]protocol.Uint128 // besides must: what an unanswered call could have left
 	ack  []uint64                      // acked heads that may be found
+	opts Options
 }
 
 func newModel() *model {
-	return &model{must: map[uint64]protocol.Uint128{}, may: map[uint64][]protocol.Uint128{}, ack: []uint64{0}}
+	return &model{must: map[uint64]protocol.Uint128{}, may: map[uint64][]protocol.Uint128{}, ack: []uint64{0}, opts: options(8)}
 }
 
 // act is one call on a journal with its effect on the model: begin runs before the call, done after success.
@@ -100,16 +101,25 @@ func script() []act {
 	return append(acts, appendAct(above[1:]), appendAct(above[:1]), truncateAct(9), drainAct(5), appendAct(above[1:]))
 }
 
+// reopen opens what a life left, as a node does that has a snapshot of everything below the first entry.
+func reopen(fsys vfs.FS, o Options) (*Journal, Recovered, error) {
+	j, rec, err := Open(fsys, dir, o)
+	if err == nil && len(rec.Headers) > 0 {
+		err = j.Drain(rec.Headers[0].Op() - 1)
+	}
+	return j, rec, err
+}
+
 // runScript plays acts until one fails or all are done. The model then tells what a crash may leave.
 func runScript(fsys vfs.FS, acts []act, m *model) (step string, err error) {
-	j, _, err := Open(fsys, dir, options(8))
+	j, _, err := reopen(fsys, m.opts)
 	if err != nil {
 		return "open", err
 	}
 	for _, a := range acts {
 		a.begin(m)
 		if a.call == nil {
-			j, _, err = Open(fsys, dir, options(8))
+			j, _, err = reopen(fsys, m.opts)
 		} else {
 			err = a.call(j)
 		}
@@ -123,7 +133,7 @@ func runScript(fsys vfs.FS, acts []act, m *model) (step string, err error) {
 
 // verify opens what a crash left and compares it with the model.
 func verify(fsys *vfs.Mem, m *model) error {
-	j, rec, err := Open(fsys, dir, options(8))
+	j, rec, err := reopen(fsys, m.opts)
 	if err != nil {
 		return err
 	}
@@ -149,24 +159,25 @@ func verify(fsys *vfs.Mem, m *model) error {
 		return fmt.Errorf("acked head %d, want one of %v", rec.AckedHead, m.ack)
 	}
 	ops := fsys.Ops()
-	_, again, err := Open(fsys.CrashClone(rngOf(ops), vfs.LoseUnsynced), dir, options(8))
+	_, again, err := Open(fsys.CrashClone(rngOf(ops), vfs.LoseUnsynced), dir, m.opts)
 	if err != nil || !slices.Equal(rec.Headers, again.Headers) || rec.AckedHead != again.AckedHead || again.Cut != nil {
 		return fmt.Errorf("second open differs: %+v, %w", again, err)
 	}
-	return goesOn(fsys, j, rec)
+	return goesOn(fsys, j, rec, m.opts)
 }
 
 // goesOn appends to a recovered journal and wants to find it after the next crash.
-func goesOn(fsys *vfs.Mem, j *Journal, rec Recovered) error {
+func goesOn(fsys *vfs.Mem, j *Journal, rec Recovered, o Options) error {
 	c := &chain{salt: 77}
 	if n := len(rec.Headers); n > 0 {
 		c.op, c.parent = rec.Headers[n-1].Op(), rec.Headers[n-1].Common().Checksum()
 	}
 	want := append(slices.Clone(ops(rec.Headers)), c.op+1, c.op+2)
+	j.cover(c.op) // room, whatever was found
 	if err := j.AppendBatch(c.batch(100, 100)); err != nil {
 		return fmt.Errorf("append after recovery: %w", err)
 	}
-	_, rec, err := Open(fsys.CrashClone(rngOf(1), vfs.LoseUnsynced), dir, options(8))
+	_, rec, err := Open(fsys.CrashClone(rngOf(1), vfs.LoseUnsynced), dir, o)
 	if err != nil || rec.Cut != nil || !slices.Equal(ops(rec.Headers), want) {
 		return fmt.Errorf("after that append: %v, want %v, %w", ops(rec.Headers), want, err)
 	}
@@ -203,10 +214,10 @@ func TestJournal_FailureAtEveryOperation(t *testing.T) {
 		m.SetHook(vfs.FailAt(m.Ops()+n, syscall.ENOSPC))
 		want := newModel()
 		var failed error
-		j, _, err := Open(m, dir, options(8))
+		j, _, err := reopen(m, want.opts)
 		if err != nil {
 			failed = err
-			if j, _, err = Open(m, dir, options(8)); err != nil {
+			if j, _, err = reopen(m, want.opts); err != nil {
 				t.Fatalf("operation %d: open again: %v", n, err)
 			}
 		}
@@ -214,7 +225,7 @@ func TestJournal_FailureAtEveryOperation(t *testing.T) {
 			a.begin(want)
 			for range 2 {
 				if a.call == nil {
-					j, _, err = Open(m, dir, options(8))
+					j, _, err = reopen(m, want.opts)
 				} else {
 					err = a.call(j)
 				}
@@ -226,7 +237,7 @@ func TestJournal_FailureAtEveryOperation(t *testing.T) {
 					break
 				}
 				for _, mode := range []vfs.CrashMode{vfs.KillOnly, vfs.LoseUnsynced} {
-					strict := &model{must: want.must, may: want.may, ack: want.ack}
+					strict := &model{must: want.must, may: want.may, ack: want.ack, opts: want.opts}
 					if verr := verify(m.CrashClone(rngOf(n), mode), strict); verr != nil {
 						t.Fatalf("operation %d failed in %q, then %s: %v", n, a.name, mode, verr)
 					}
@@ -319,7 +330,7 @@ func TestJournal_SurvivesRandomLives(t *testing.T) {
 		found := map[uint64]protocol.Uint128{}
 		ack := uint64(0)
 		for life := range rapid.IntRange(1, 5).Draw(t, "lives") {
-			want := &model{must: found, may: map[uint64][]protocol.Uint128{}, ack: []uint64{ack}}
+			want := &model{must: found, may: map[uint64][]protocol.Uint128{}, ack: []uint64{ack}, opts: options(512)}
 			c := &chain{salt: byte(life)}
 			for op, sum := range found {
 				if op > c.op {
@@ -350,7 +361,7 @@ func TestJournal_SurvivesRandomLives(t *testing.T) {
 			if err := verify(copyOf(m), want); err != nil {
 				t.Fatalf("life %d, crash in %q, %s: %v", life, step, mode, err)
 			}
-			_, rec, err := Open(m, dir, options(8))
+			_, rec, err := Open(m, dir, want.opts)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,9 +15,25 @@ var (
 	ErrPoisoned = errors.New("journal is out of service until restart")
 	// ErrBusy: a rewrite is running; truncation and another rewrite must wait for its end.
 	ErrBusy = errors.New("journal is being rewritten")
+	// ErrAbsent: there is no journal, and Options.MustExist says that there was one.
+	ErrAbsent = errors.New("journal does not exist")
 	// ErrRefused: an entry does not qualify; nothing was written.
 	ErrRefused = errors.New("entry refused")
 )
+
+// FullError refuses an entry for which the journal has no slot: checkpoints have not made room. The entry may
+// be offered again after one has.
+type FullError struct {
+	File       string
+	Op         uint64
+	SnapshotOp uint64 // the newest op that a durable snapshot covers
+	Slots      int
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("journal %s is full: op %d is more than %d ops above op %d, the last that a snapshot covers; "+
+		"it takes no operation until a checkpoint succeeds", e.File, e.Op, e.Slots, e.SnapshotOp)
+}
 
 // InteriorError refuses to open a journal that lost something durable: an entry that had been fsynced, and
 // may have been acknowledged, is damaged or gone. Cutting there could delete committed operations.

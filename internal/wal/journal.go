@@ -18,9 +18,14 @@ const (
 type Options struct {
 	Cluster protocol.Uint128
 	Replica uint8
-	// Slots is the number of ops whose headers the mirror holds, 1 to SlotsMax. It may differ from one
-	// start to the next: the mirror is then written anew.
+	// Slots is the number of ops above the last that a snapshot covers for which there is room, 1 to
+	// SlotsMax. It may differ from one start to the next: the mirror is then written anew, and a journal that
+	// holds more takes none until a Drain.
 	Slots int
+	// SnapshotOp is the highest op that a durable snapshot covers, 0 without one.
+	SnapshotOp uint64
+	// MustExist refuses a start without a journal with ErrAbsent, and creates nothing.
+	MustExist bool
 	// MaxEntryBytes bounds an appended entry, header included; 0 means EntryMaxBytes, which is also the
 	// upper bound. What is on disk is read whatever its size.
 	MaxEntryBytes int
@@ -77,17 +82,32 @@ type Journal struct {
 	cursor   cursor
 	file     vfs.File
 	index    map[uint64]location
+	covered  uint64 // highest op that a durable snapshot covers
 	poisoned error
 }
 
 // Path is the name of the journal file.
 func (j *Journal) Path() string { return j.path }
 
-// Len is the number of ops in the index. It has no limit yet; watch it.
+// Len is the number of ops in the index: those above SnapshotOp, at most Slots of them, and what a checkpoint
+// left.
 func (j *Journal) Len() int {
 	j.state.RLock()
 	defer j.state.RUnlock()
 	return len(j.index)
+}
+
+// SnapshotOp is the highest op that a durable snapshot covers, as far as Drain and Options have told: the
+// slots of ops up to it are free.
+func (j *Journal) SnapshotOp() uint64 {
+	j.state.RLock()
+	defer j.state.RUnlock()
+	return j.covered
+}
+
+// full reports whether op has no slot. Called with write held.
+func (j *Journal) full(op uint64) bool {
+	return op > j.covered && op-j.covered > uint64(j.opts.Slots)
 }
 
 // SizeBytes is the length of the journal file up to the last record.

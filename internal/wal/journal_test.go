@@ -117,6 +117,7 @@ func TestJournal_ReturnsWhatWasAppended(t *testing.T) {
 	if !rec.Fresh || len(rec.Headers) != 0 {
 		t.Fatalf("fresh journal: %+v", rec)
 	}
+	j.cover(10) // of eighteen ops
 	c := &chain{}
 	var all []Entry
 	for _, b := range [][]Entry{c.batch(0), c.batch(1, 63, 64, 65), c.batch(300_000), c.batch(5, 5, 5, 5, 5, 5, 5, 5, 5, 5)} {
@@ -359,7 +360,7 @@ func TestDrain_OfEntriesThatDoNotChain(t *testing.T) {
 
 func TestDrain_BesideAppendsAndReads(t *testing.T) {
 	m := newFS(t)
-	j, _, err := Open(m, dir, options(64))
+	j, _, err := Open(m, dir, options(256))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,9 +392,97 @@ func TestDrain_BesideAppendsAndReads(t *testing.T) {
 	if err := j.Drain(150); err != nil {
 		t.Fatal(err)
 	}
-	_, rec, err := Open(m.CrashClone(rngOf(1), vfs.LoseUnsynced), dir, options(64))
+	_, rec, err := Open(m.CrashClone(rngOf(1), vfs.LoseUnsynced), dir, options(256))
 	if err != nil || len(rec.Headers) != 202-150 || rec.Headers[0].Op() != 151 {
 		t.Fatalf("%v, %v", ops(rec.Headers), err)
+	}
+}
+
+// A slot belongs to one op until a snapshot covers it. The refusal comes before anything is written.
+func TestAppendBatch_RefusesAnOpWithoutASlot(t *testing.T) {
+	m := newFS(t)
+	j, _ := open(t, m)
+	c := &chain{}
+	mustAppend(t, j, c.batch(1, 1, 1, 1, 1), c.batch(1, 1, 1))
+	last := *c
+	ops := m.Ops()
+	var full *FullError
+	if err := j.AppendBatch(c.batch(1)); !errors.As(err, &full) || full.Op != 9 || full.SnapshotOp != 0 || full.Slots != 8 {
+		t.Fatalf("ninth op of eight slots: %v", err)
+	}
+	if m.Ops() != ops || errors.Is(full, ErrPoisoned) {
+		t.Fatal("the refused append touched the disk")
+	}
+	if err := j.Drain(2); err != nil || j.SnapshotOp() != 2 {
+		t.Fatalf("%v, snapshot op %d", err, j.SnapshotOp())
+	}
+	mixed := last.batch(1, 1, 1) // the last of the three has no slot: none is written
+	if err := j.AppendBatch(mixed); !errors.As(err, &full) || full.Op != 11 {
+		t.Fatalf("a batch with one op too many: %v", err)
+	}
+	mustAppend(t, j, mixed[:2])
+	if err := j.TruncateFrom(10); err != nil || j.SnapshotOp() != 2 {
+		t.Fatalf("%v: a truncation moved the snapshot op to %d", err, j.SnapshotOp())
+	}
+	_, rec := open(t, m.CrashClone(rngOf(1), vfs.LoseUnsynced))
+	wantOps(t, rec.Headers, 3, 4, 5, 6, 7, 8, 9)
+}
+
+// A start takes the snapshot op from the snapshot. What the journal still holds of the ops below does not count,
+// and its slots may be taken over; the drain that follows must not take the proof of the new owners away.
+func TestOpen_EntriesBelowTheSnapshotHoldNoSlots(t *testing.T) {
+	m := newFS(t)
+	j, _ := open(t, m)
+	c := &chain{}
+	mustAppend(t, j, c.batch(1, 1, 1, 1, 1, 1, 1, 1))
+	o := options(8)
+	o.SnapshotOp = 8
+	j, rec, err := Open(m, dir, o)
+	if err != nil || len(rec.Headers) != 8 {
+		t.Fatal(rec.Headers, err)
+	}
+	mustAppend(t, j, c.batch(5, 5, 5))
+	if err := j.Drain(7); err != nil || j.SnapshotOp() != 8 {
+		t.Fatalf("%v, snapshot op %d", err, j.SnapshotOp())
+	}
+	_, rec = open(t, copyOf(m))
+	wantOps(t, rec.Headers, 8, 9, 10, 11)
+	f, err := m.OpenFile(walFile, vfs.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(fileHeaderBytes); err != nil { // only the mirror knows of them now
+		t.Fatal(err)
+	}
+	var damaged *InteriorError
+	if _, _, err := Open(m, dir, o); !errors.As(err, &damaged) || damaged.Op != 8 {
+		t.Fatalf("journal emptied: %v", err)
+	}
+	b := content(t, m, mirFile)
+	for _, op := range []uint64{9, 10, 11} {
+		if h := protocol.PrepareHeader(b[slotOffset(op, 8):][:protocol.HeaderSize]); h.Op() != op {
+			t.Errorf("slot of op %d holds op %d", op, h.Op())
+		}
+	}
+}
+
+func TestOpen_MustExistRefusesToBeginAnew(t *testing.T) {
+	m := newFS(t)
+	o := options(8)
+	o.MustExist = true
+	for range 2 { // the first refusal must not make the second start succeed
+		ops := m.Ops()
+		if _, _, err := Open(m, dir, o); !errors.Is(err, ErrAbsent) {
+			t.Fatal(err)
+		}
+		if names, err := m.ReadDir(dir); err != nil || len(names) != 0 {
+			t.Fatalf("%d operations left %v, %v", m.Ops()-ops, names, err)
+		}
+	}
+	j, _ := open(t, m)
+	mustAppend(t, j, (&chain{}).batch(1))
+	if _, rec, err := Open(m, dir, o); err != nil || len(rec.Headers) != 1 {
+		t.Fatal(rec.Headers, err)
 	}
 }
 
@@ -471,7 +560,14 @@ func TestMirror_ChangedNumberOfSlots(t *testing.T) {
 		if int64(len(content(t, m, mirFile))) != mirrorBytes(uint32(slots)) {
 			t.Fatalf("%d slots: mirror of %d bytes", slots, len(content(t, m, mirFile)))
 		}
-		mustAppend(t, j, c.batch(2))
+		err = j.AppendBatch(c.batch(2)) // op 6, 7, 8
+		var full *FullError
+		if slots == 50 && err != nil || slots < 50 && !errors.As(err, &full) {
+			t.Fatalf("%d slots: %v", slots, err)
+		}
+		if err != nil {
+			*c = *chainAfter(t, j, c.op-1)
+		}
 	}
 }
 

@@ -133,12 +133,15 @@ func (m *mirror) put(entries []Entry) error {
 	return nil
 }
 
-var emptySlot [protocol.HeaderSize]byte
-
-// clear empties the slots of the given ops and syncs.
+// clear empties the slots of the given ops, neighbours in one call, and syncs.
 func (m *mirror) clear(ops []uint64) error {
-	for _, op := range ops {
-		if _, err := m.file.WriteAt(emptySlot[:], slotOffset(op, m.head.slots)); err != nil {
+	for i := 0; i < len(ops); {
+		at := slotOffset(ops[i], m.head.slots)
+		count := int64(0)
+		for ; i < len(ops) && slotOffset(ops[i], m.head.slots) == at+count*protocol.HeaderSize; i++ {
+			count++
+		}
+		if _, err := m.file.WriteAt(make([]byte, count*protocol.HeaderSize), at); err != nil {
 			return err
 		}
 	}

@@ -36,12 +36,13 @@ type Cut struct {
 // verifies every record. What it returns is durable, and a second Open returns the same.
 //
 // An incomplete last batch is cut off. Refusals, nothing changed: *InteriorError (durable entries damaged
-// or gone), *MissingError (one of the two files gone), *VersionError, *KindError, *HeaderError, *OwnerError.
+// or gone), *MissingError (one of the two files gone), ErrAbsent (both are), *VersionError, *KindError,
+// *HeaderError, *OwnerError.
 func Open(fsys vfs.FS, dir string, opts Options) (*Journal, Recovered, error) {
 	if err := opts.validate(); err != nil {
 		return nil, Recovered{}, err
 	}
-	j := &Journal{fs: fsys, path: path.Join(dir, journalName), opts: opts, index: map[uint64]location{}}
+	j := &Journal{fs: fsys, path: path.Join(dir, journalName), opts: opts, index: map[uint64]location{}, covered: opts.SnapshotOp}
 	rec, err := j.open()
 	if err != nil {
 		if j.file != nil {
@@ -118,6 +119,9 @@ func (j *Journal) create(mirrored map[uint64]protocol.PrepareHeader) (Recovered,
 	}
 	if j.mirror != nil && j.mirror.head.ackedHead > 0 {
 		return Recovered{}, &MissingError{File: j.path, Op: j.mirror.head.ackedHead}
+	}
+	if j.opts.MustExist {
+		return Recovered{}, fmt.Errorf("%s: %w", j.path, ErrAbsent)
 	}
 	j.header = fileHeader{cluster: j.opts.Cluster, replica: j.opts.Replica, epoch: j.opts.Epoch}
 	if err := j.replaceMirror(nil); err != nil {

@@ -128,7 +128,7 @@ func (j *Journal) live(ops []uint64) []liveEntry {
 }
 
 // Drain removes every entry up to and including op, which a durable snapshot must cover, by rewriting
-// the others into a new file. Appends go on meanwhile; the last step, which copies what they added and
+// the others into a new file. Then their slots are free for others. Appends go on meanwhile; the last step, which copies what they added and
 // switches the files, holds them up. ErrBusy while another Drain runs. An error before the switch leaves
 // the journal as it was; after it the journal is poisoned.
 func (j *Journal) Drain(op uint64) error {
@@ -138,6 +138,7 @@ func (j *Journal) Drain(op uint64) error {
 		return err
 	}
 	if len(j.ops(func(have uint64) bool { return have <= op })) == 0 {
+		j.cover(op)
 		j.write.Unlock()
 		return nil
 	}
@@ -163,7 +164,18 @@ func (j *Journal) Drain(op uint64) error {
 	if err != nil {
 		return fmt.Errorf("journal drain to op %d: %w", op, errors.Join(err, w.discard()))
 	}
-	return j.switchTo(w, j.ops(func(have uint64) bool { return have <= op }))
+	err = j.switchTo(w, j.ops(func(have uint64) bool { return have <= op }))
+	if !errors.Is(err, ErrPoisoned) {
+		j.cover(op)
+	}
+	return err
+}
+
+// cover frees the slots up to op. Called with write held.
+func (j *Journal) cover(op uint64) {
+	j.state.Lock()
+	defer j.state.Unlock()
+	j.covered = max(j.covered, op)
 }
 
 // rewriteNow replaces the file by one that holds the given entries. Called with write held.
@@ -184,7 +196,7 @@ func (j *Journal) rewriteNow(keep []liveEntry) error {
 // switchTo puts the synced new file in place of the old one. gone are the ops that only the old one has and
 // whose slots the mirror still holds.
 func (j *Journal) switchTo(w *rewrite, gone []uint64) error {
-	if err := j.mirror.clear(gone); err != nil {
+	if err := j.mirror.clear(j.unshared(gone, w)); err != nil {
 		return j.poison(fmt.Errorf("rewrite: %w", errors.Join(err, w.discard())))
 	}
 	err := j.fs.Rename(w.path, j.path)
@@ -208,6 +220,15 @@ func (j *Journal) switchTo(w *rewrite, gone []uint64) error {
 		return fmt.Errorf("rewrite: close the old file: %w", err)
 	}
 	return nil
+}
+
+// unshared returns those of the ops whose slots no entry of the new file has taken over.
+func (j *Journal) unshared(ops []uint64, w *rewrite) []uint64 {
+	taken := make(map[int64]bool, len(w.index))
+	for op := range w.index {
+		taken[slotOffset(op, j.mirror.head.slots)] = true
+	}
+	return slices.DeleteFunc(ops, func(op uint64) bool { return taken[slotOffset(op, j.mirror.head.slots)] })
 }
 
 // rewrite is a new journal file in the making: its own epoch, going on with the batch ids.
