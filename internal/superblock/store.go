@@ -47,7 +47,7 @@ type Store struct {
 
 // Open reads both slots of the group in dir. A missing directory is Empty. The error is not nil exactly
 // when the outcome is Unreadable, and is an *UnreadableError naming the file; the Store then serves no state
-// and refuses writes. A temporary file that a crash left is ignored; the next write to its slot
+// and refuses writes. What is Present is durable. A temporary file that a crash left is ignored; the next write to its slot
 // replaces it.
 func Open(fsys vfs.FS, dir string) (*Store, Outcome, error) {
 	s := &Store{fs: fsys, dir: dir, newestSlot: 1}
@@ -72,6 +72,13 @@ func Open(fsys vfs.FS, dir string) (*Store, Outcome, error) {
 		s.newest, s.newestSlot = a, 0
 	default:
 		s.unreadable = s.unreadableSlot(0, &ChainError{SequenceA: a.sequence, SequenceB: b.sequence})
+	}
+	// A process may have died between a rename and the sync of its directory. What is reported as the newest
+	// record must not fall back after that.
+	if s.unreadable == nil {
+		if err := fsys.SyncDir(dir); err != nil {
+			s.unreadable, s.newest = s.unreadableSlot(s.newestSlot, err), nil
+		}
 	}
 	if s.unreadable != nil {
 		return s, Unreadable, s.unreadable

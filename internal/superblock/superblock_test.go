@@ -96,6 +96,66 @@ func TestRecord_GoldenBytes(t *testing.T) {
 	}
 }
 
+// The record that the description of the format gives as its example.
+func TestRecord_ReferenceVector(t *testing.T) {
+	r := record{sequence: 1, state: State{
+		Cluster: protocol.Uint128From64(1), ReplicaID: 2, ReplicaCount: 3, View: 7, LogView: 5, CommitMax: 9,
+		CheckpointOp: 4, CheckpointChecksum: protocol.Uint128From64(0xabcd),
+	}}
+	if b := r.encode(); len(b) != 110 || r.trailer != 0xa671228e6c3ff116 || le.Uint64(b[102:]) != r.trailer {
+		t.Fatalf("%d bytes, trailer %#x", len(b), r.trailer)
+	}
+}
+
+func TestRecord_NamesItsParent(t *testing.T) {
+	m := written(t, 3)
+	parent := uint64(0)
+	for i, slot := range []int{1, 0} { // records 2 and 3
+		b := readSlot(t, m, slot)
+		if i > 0 && le.Uint64(b[16:]) != parent || le.Uint64(b[8:]) != uint64(2+i) {
+			t.Fatalf("record %d: sequence %d, parent %#x, want %#x", 2+i, le.Uint64(b[8:]), le.Uint64(b[16:]), parent)
+		}
+		parent = le.Uint64(b[102:])
+	}
+}
+
+// lateDir is a file system whose directory syncs do not happen.
+type lateDir struct{ *vfs.Mem }
+
+func (lateDir) SyncDir(string) error { return nil }
+
+// A process dies before the sync of the directory. The next one reads the new record, and acts upon it: it
+// must not be gone after a loss of power.
+func TestOpen_WhatIsPresentIsDurable(t *testing.T) {
+	for records := range 3 {
+		m := written(t, records)
+		s, _, err := Open(lateDir{m}, dir)
+		if err == nil {
+			err = s.Write(sample(9))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, outcome, err := Open(m, dir); outcome != Present || err != nil {
+			t.Fatal(outcome, err)
+		}
+		s, _, err = Open(m.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.LoseUnsynced), dir)
+		if state, _ := s.State(); err != nil || state != sample(9) {
+			t.Fatalf("%d records before: after a loss of power view %d, %v", records, state.View, err)
+		}
+	}
+	m := written(t, 2)
+	m.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncDir {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if _, outcome, err := Open(m, dir); outcome != Unreadable || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("a directory that cannot be synced: %s, %v", outcome, err)
+	}
+}
+
 func TestOpen_NewestOfTwoSlots(t *testing.T) {
 	for records := 1; records <= 5; records++ {
 		m := written(t, records)

@@ -103,6 +103,15 @@ func (m *Mem) Crash() {
 	m.crashed = true
 }
 
+// Restart lets a next process go on after the one that Crash or a hook has ended, without a loss of power: it
+// finds everything that was done, and what was not synced still is not. The hook is gone. Nothing of the
+// process before may touch its files any more.
+func (m *Mem) Restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.crashed, m.hook = false, nil
+}
+
 // before numbers the operation and asks the hook.
 func (m *Mem) before(op Op) error {
 	m.mu.Lock()

@@ -267,6 +267,32 @@ func TestJournal_FailureAtEveryOperation(t *testing.T) {
 	}
 }
 
+// lateDir is a file system whose directory syncs do not happen.
+type lateDir struct{ *vfs.Mem }
+
+func (lateDir) SyncDir(string) error { return nil }
+
+// A process dies between the rename of a drained journal and the sync of the directory. The next one appends
+// to the new file: a loss of power must not bring the old one back.
+func TestOpen_AfterADrainThatWasNotSyncedKeepsWhatFollows(t *testing.T) {
+	m := newFS(t)
+	j, _ := open(t, m)
+	c := &chain{}
+	mustAppend(t, j, c.batch(1, 1, 1))
+	j, _, err := Open(lateDir{m}, dir, options(8))
+	if err == nil {
+		err = j.Drain(2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, rec := open(t, m)
+	wantOps(t, rec.Headers, 3)
+	mustAppend(t, j, c.batch(1))
+	_, rec = open(t, m.CrashClone(rngOf(1), vfs.LoseUnsynced))
+	wantOps(t, rec.Headers, 3, 4)
+}
+
 func TestAppendBatch_FailedWriteLeavesNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		m := vfs.NewMem(seed)

@@ -105,6 +105,13 @@ func (j *Journal) SnapshotOp() uint64 {
 	return j.covered
 }
 
+// Used is the number of slots that are taken: the ops between SnapshotOp and the head.
+func (j *Journal) Used() int {
+	j.state.RLock()
+	defer j.state.RUnlock()
+	return int(j.cursor.op - min(j.cursor.op, j.covered))
+}
+
 // full reports whether op has no slot. Called with write held.
 func (j *Journal) full(op uint64) bool {
 	return op > j.covered && op-j.covered > uint64(j.opts.Slots)

@@ -185,8 +185,12 @@ func (j *Journal) recover(size int64, mirrored map[uint64]protocol.PrepareHeader
 			return Recovered{}, err
 		}
 	}
-	// What was read may be in the page cache only. It is reported, mirrored and built upon as durable.
+	// What was read may be in the page cache only, and the name of the file in that of the directory. It is
+	// reported, mirrored and built upon as durable.
 	if err := j.file.Datasync(); err != nil {
+		return Recovered{}, err
+	}
+	if err := j.fs.SyncDir(path.Dir(j.path)); err != nil {
 		return Recovered{}, err
 	}
 	if err := j.repairMirror(headers, mirrored); err != nil {
