@@ -42,6 +42,9 @@ func (s *State) View() *View {
 // configuration differs must refuse to start.
 func (s *State) ClientsTableMax() int { return s.clients.capacity }
 
+// Timestamp returns that of the newest applied operation, microseconds; 0 before the first.
+func (s *State) Timestamp() uint64 { return s.timestamp }
+
 // SessionsCount returns the number of entries in the client table.
 func (s *State) SessionsCount() int { return s.clients.count }
 

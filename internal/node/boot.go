@@ -19,7 +19,13 @@ func Open(o Options) (*Node, error) {
 	if err := makeDirs(n.fs, n.layout.Path(), n.layout.Metadata()); err != nil {
 		return nil, fmt.Errorf("metadata directory: %w", err)
 	}
+	if err := n.syncNames(); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
 	if err := n.openMetadata(o.Metadata); err != nil {
+		if n.meta != nil && n.meta.journal != nil {
+			err = errors.Join(err, n.meta.journal.Close())
+		}
 		return nil, fmt.Errorf("metadata group: %w", err)
 	}
 	if err := n.openPartitions(); err != nil {
@@ -39,6 +45,17 @@ type LostMetadataError struct {
 func (e *LostMetadataError) Error() string {
 	return fmt.Sprintf("%s holds no metadata, but there are directories of %d partitions, which would be deleted: restore the "+
 		"backup of the whole data directory, or start with an empty one", e.Dir, e.Partitions)
+}
+
+// syncNames makes the names of the data directory and of what is in it durable. An earlier process may have made
+// them and died before their sync.
+func (n *Node) syncNames() error {
+	root := n.layout.Path()
+	// Above the data directory is not ours: it may be closed to us, and then somebody else made the name.
+	if err := n.fs.SyncDir(path.Dir(root)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return n.fs.SyncDir(root)
 }
 
 // openPartitions recovers every partition that has a directory, and removes what the metadata no longer

@@ -7,7 +7,6 @@ import (
 
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
-	"github.com/galgolog/galgo/internal/superblock"
 	"github.com/galgolog/galgo/internal/vsr"
 	"github.com/galgolog/galgo/internal/wal"
 )
@@ -19,15 +18,16 @@ type metaGroup struct {
 	state   *metadata.State
 	view    atomic.Pointer[metadata.View]
 	journal *wal.Journal
-	store   *superblock.Store
+	depth   uint64 // prepares in flight at most
 	lane    Lane
 
-	waiting   workQueue
-	gathered  []journalEntry
-	spare     []journalEntry
-	writing   bool // a journal batch is on its way
-	wantView  bool
-	blockBusy bool
+	block      metaBlock
+	checkpoint checkpointer
+
+	waiting  workQueue
+	gathered []journalEntry
+	spare    []journalEntry
+	writing  bool // a journal batch is on its way
 	// proposedHandovers are the hand-overs in sight, and the tick before which their end is not proposed again.
 	proposedHandovers map[metadata.Handover]uint64
 	failed            bool
@@ -74,7 +74,7 @@ func (m *metaGroup) step() bool {
 		return false
 	}
 	if eff.Superblock != nil {
-		m.wantView = true
+		m.block.wantView = true
 	}
 	for _, e := range eff.Appends {
 		e.Body.Retain()
@@ -89,6 +89,9 @@ func (m *metaGroup) step() bool {
 func (m *metaGroup) propose() bool {
 	progress := false
 	for m.waiting.head != nil {
+		if !m.hasRoom() {
+			return progress
+		}
 		w := m.waiting.head
 		outcome := m.replica.Propose(m.shard.now, &w.Request)
 		if outcome.Verdict == vsr.Full {
@@ -117,6 +120,7 @@ func (m *metaGroup) writeJournal() {
 	if m.writing || len(m.gathered) == 0 {
 		return
 	}
+	m.checkpointIfDue()
 	batch := m.gathered
 	m.gathered, m.spare = m.spare[:0], nil
 	m.writing = true
@@ -156,28 +160,11 @@ func (m *metaGroup) releaseEntries(entries []journalEntry) {
 	clear(entries)
 }
 
-func (m *metaGroup) writeSuperblock() {
-	if m.blockBusy || !m.wantView {
-		return
-	}
-	m.blockBusy, m.wantView = true, false
-	n := m.shard.node
-	state := superblock.State{
-		Cluster: n.cluster, ReplicaID: n.replicaID, ReplicaCount: n.replicas,
-		View: m.replica.View(), LogView: m.replica.LogView(), CommitMax: m.replica.CommitMax(),
-	}
-	m.submit(func() error { return m.store.Write(state) }, func(err error) {
-		m.blockBusy = false
-		if err != nil {
-			n.log.Error("metadata superblock", "error", err)
-			n.noteDiskError(err)
-		}
-		m.replica.Done(m.shard.now, vsr.SuperblockDone{View: state.View, LogView: state.LogView, Err: err, NoSpace: isNoSpace(err)})
-	})
-}
+// submit has a task run in the order of appends and superblock writes, and done in a pass afterwards.
+func (m *metaGroup) submit(task func() error, done func(error)) { m.submitTo(&m.lane, task, done) }
 
-func (m *metaGroup) submit(task func() error, done func(error)) {
-	m.shard.node.exec.Submit(&m.lane, func() {
+func (m *metaGroup) submitTo(lane *Lane, task func() error, done func(error)) {
+	m.shard.node.exec.Submit(lane, func() {
 		err := task()
 		m.shard.postCompletion(completion{done: func() {
 			m.shard.metaHot = true
@@ -203,6 +190,7 @@ func (m *metaGroup) tick() {
 		m.shard.answered(w.Request.Waiter, &m.scratch)
 	}
 	m.completeRevocations()
+	m.checkpointIfDue()
 }
 
 // Exit codes of a node that cannot go on.

@@ -23,6 +23,11 @@ type metrics struct {
 	refusedFull    counter
 	refusedDisk    counter
 	journalWrites  counter
+
+	checkpoints       counter
+	checkpointsFailed counter
+	checkpointMicros  counter
+	snapshotBytes     counter // of the newest snapshot
 }
 
 func newMetrics() *metrics { return &metrics{} }
@@ -62,6 +67,11 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},
 		{"galgo_topics_written", "Topics whose messages are acknowledged once written to the page cache.", float64(written), true},
 		{"galgo_topics_synced", "Topics whose messages are acknowledged after fsync.", float64(synced), true},
+		{"galgo_metadata_journal_slots_used", "Operations in the metadata journal that no snapshot covers.", float64(n.meta.journal.Used()), true},
+		{"galgo_metadata_checkpoints_total", "Checkpoints of the metadata group.", float64(m.checkpoints.Load()), false},
+		{"galgo_metadata_checkpoints_failed_total", "Checkpoints of the metadata group that failed and are tried again.", float64(m.checkpointsFailed.Load()), false},
+		{"galgo_metadata_checkpoint_seconds_total", "Time from the begin of a checkpoint to its end.", float64(m.checkpointMicros.Load()) / 1e6, false},
+		{"galgo_metadata_snapshot_bytes", "Size of the newest metadata snapshot.", float64(m.snapshotBytes.Load()), true},
 		{"galgo_tail_bytes", "Recent batches kept in memory for polls.", float64(n.tailBytes.Load()), true},
 		{"galgo_buffer_live_bytes", "Message memory in use.", float64(n.pool.LiveBytes()), true},
 		{"galgo_buffer_idle_bytes", "Message memory kept for reuse.", float64(n.pool.IdleBytes()), true},

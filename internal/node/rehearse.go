@@ -42,10 +42,10 @@ func RehearseMetadata(o Options) (*MetadataRehearsal, error) {
 	}
 	m := n.meta
 	r := &MetadataRehearsal{
-		View: n.View(), Sessions: m.state.SessionsCount(), Sequence: m.store.Sequence(),
+		View: n.View(), Sessions: m.state.SessionsCount(), Sequence: m.block.store.Sequence(),
 		JournalOps: m.journal.Len(), JournalBytes: m.journal.SizeBytes(), AckedHead: m.journal.AckedHead(),
 	}
-	r.Superblock, _ = m.store.State()
+	r.Superblock, _ = m.block.store.State()
 	return r, nil
 }
 

@@ -49,20 +49,26 @@ type stepRig struct {
 	disk  *vfs.Mem
 }
 
+// stepOptions are those of a node on a file system in memory; clock, executor and Fatal are the caller's.
+func stepOptions(disk vfs.FS) Options {
+	return Options{
+		FS: disk, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}), Incarnation: protocol.Uint128From64(1),
+		Limits: Limits{ReservationLease: 100},
+		Metadata: MetadataOptions{
+			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: 1,
+		},
+	}
+}
+
 func openStepRig(t testing.TB, disk *vfs.Mem) *stepRig { return openStepRigWith(t, disk, nil) }
 
 // openStepRigWith opens a node whose options a test changes.
 func openStepRigWith(t testing.TB, disk *vfs.Mem, change func(*Options)) *stepRig {
 	t.Helper()
 	s := &stepRig{exec: &handExecutor{}, clock: &handClock{ticks: 1000}, disk: disk}
-	o := Options{
-		FS: disk, Clock: s.clock, Executor: s.exec, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}), Incarnation: protocol.Uint128From64(1),
-		Limits: Limits{ReservationLease: 100},
-		Metadata: MetadataOptions{
-			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: 1,
-		},
-		Fatal: func(code int, err error) { t.Errorf("fatal %d: %v", code, err) },
-	}
+	o := stepOptions(disk)
+	o.Clock, o.Executor = s.clock, s.exec
+	o.Fatal = func(code int, err error) { t.Errorf("fatal %d: %v", code, err) }
 	if change != nil {
 		change(&o)
 	}

@@ -124,7 +124,8 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 		Metadata: node.MetadataOptions{
 			JournalSlots: cfg.Metadata.JournalSlots, ClientsTableMax: cfg.Metadata.ClientsTableMax,
 			PrepareDepth: cfg.Metadata.PrepareQueueDepth, JournalEpoch: random64(),
-			Root: func() (string, string, error) { return rootUser(cfg, s.log) },
+			SuperblockFailuresMax: superblockFailuresMax(cfg.Cluster.SuperblockWedgedFatalTimeout),
+			Root:                  func() (string, string, error) { return rootUser(cfg, s.log) },
 		},
 		Fatal: func(code int, err error) {
 			select {
@@ -133,6 +134,15 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 			}
 		},
 	}, nil
+}
+
+// superblockFailuresMax translates how long a superblock may be unwritable: a failed write is repeated every
+// second. No time is for ever.
+func superblockFailuresMax(d time.Duration) int {
+	if d == 0 {
+		return -1
+	}
+	return max(int(d/time.Second), 1)
 }
 
 // listen opens the doors and tells where they are.

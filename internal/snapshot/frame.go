@@ -47,6 +47,9 @@ func AppendTrailer(dst []byte, start int) []byte {
 	return le.AppendUint64(dst, 0)
 }
 
+// Checksum is what the trailer of a snapshot that AppendTrailer has ended says.
+func Checksum(b []byte) protocol.Uint128 { return protocol.ReadUint128(b[len(b)-TrailerBytes+4:]) }
+
 // Frame is a snapshot whose trailer was verified and whose version is ours. Sections are not looked at yet.
 type Frame struct {
 	Header

@@ -102,6 +102,29 @@ func TestRecovered_RefusesWhatDoesNotChain(t *testing.T) {
 	}
 }
 
+// A start above a snapshot knows the identity of the operation that the snapshot ends with: the log above must
+// begin right behind it and name it.
+func TestRecovered_TheFirstEntryChainsToTheSnapshot(t *testing.T) {
+	entries, other := logOf(5, 1), logOf(5, 2) // they part at op 2
+	start := func() *Replica {
+		return mustNew(Config{Group: testGroup, Cluster: testCluster, Replicas: 1, Revision: 3, Incarnation: protocol.Uint128{Lo: 1},
+			Machine: &recorder{}, Start: Start{
+				ViewDurable: true, CommitMin: 3, Head: &entries[4].Header, CommitChecksum: entries[2].Header.Common().Checksum(),
+			}})
+	}
+	var chain *ChainError
+	if n, err := start().Recovered(Time{}, other[3:]); n != 0 || !errors.As(err, &chain) || chain.Op != 4 || chain.Want != 4 {
+		t.Fatalf("another log: took %d, %v", n, err)
+	}
+	if n, err := start().Recovered(Time{}, entries[4:]); n != 0 || !errors.As(err, &chain) || chain.Op != 5 || chain.Want != 4 {
+		t.Fatalf("a gap behind the snapshot: took %d, %v", n, err)
+	}
+	r := start()
+	if n, err := r.Recovered(Time{}, entries[3:]); n != 2 || err != nil || r.CommitMin() != 5 {
+		t.Fatalf("took %d, applied %d, %v", n, r.CommitMin(), err)
+	}
+}
+
 func TestRecovered_MemberAppliesOnlyWhatItsLogProves(t *testing.T) {
 	entries := logOf(6, 3) // op k names k-3 as committed
 	backup, m := recovered(3, 1, entries, 1)

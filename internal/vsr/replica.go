@@ -107,6 +107,7 @@ func (r *Replica) start(s *Start) {
 	r.commitMax, r.commitMin, r.anchor, r.announced = s.CommitMin, s.CommitMin, s.CommitMin, s.CommitMin
 	r.lastTimestamp = s.Timestamp
 	r.recoveryHead = s.CommitMin
+	r.lastChecksum, r.commitChecksum = s.CommitChecksum, s.CommitChecksum
 	if s.Head == nil {
 		return
 	}

@@ -226,6 +226,9 @@ type Start struct {
 	// CommitMin is the newest operation that the state machine already reflects. Operations above it up
 	// to Head are given to Recovered before the first other call.
 	CommitMin uint64
+	// CommitChecksum is the identity of operation CommitMin, which the next one must name as its parent; zero
+	// when it is not known.
+	CommitChecksum protocol.Uint128
 	// Timestamp is a floor for the prepare clock, microseconds.
 	Timestamp uint64
 }

@@ -108,7 +108,8 @@ func difference(want, got string) string {
 	return fmt.Sprintf("%d lines became %d", len(a), len(b))
 }
 
-// The journal holds more operations than its slots; the next starts replay all of them.
+// More operations than the journal has slots: checkpoints have made room, and the next starts begin with a
+// snapshot.
 func TestRestart_AfterMoreOperationsThanJournalSlots(t *testing.T) {
 	s, c := drive.Fresh(t, "IGGY_METADATA_JOURNAL_SLOTS=256")
 	for i := range 700 {
@@ -118,6 +119,9 @@ func TestRestart_AfterMoreOperationsThanJournalSlots(t *testing.T) {
 		}
 	}
 	want := everything(c)
+	if _, err := os.Stat(filepath.Join(s.Data(), "metadata", "snapshot.bin")); err != nil {
+		t.Error(err)
+	}
 	for range 3 {
 		s.Crash()
 		c = drive.Root(t, s)
