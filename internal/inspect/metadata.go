@@ -10,6 +10,7 @@ import (
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/superblock"
 	"github.com/galgolog/galgo/internal/vfs"
 	"github.com/galgolog/galgo/internal/wal"
@@ -123,7 +124,7 @@ func (g *group) written(fsys vfs.FS, dir string) bool {
 // metadataNames are the files of the metadata folder.
 func metadataNames() []string {
 	slots := superblock.Names()
-	return []string{wal.JournalName, wal.MirrorName, slots[0], slots[1]}
+	return []string{wal.JournalName, wal.MirrorName, slots[0], slots[1], snapshot.FileName}
 }
 
 // refused reports why a start refuses, and what else is wrong with the files that it did not come to.
@@ -190,7 +191,13 @@ func placeOf(dir string, err error) (string, int64) {
 	var owner *wal.OwnerError
 	var missing *wal.MissingError
 	var entry *wal.EntryError
+	var truncated *snapshot.TruncatedError
+	var checksum *snapshot.ChecksumError
+	var format *snapshot.VersionError
+	var decode *snapshot.DecodeError
 	switch {
+	case errors.As(err, &truncated), errors.As(err, &checksum), errors.As(err, &format), errors.As(err, &decode):
+		return path.Join(dir, snapshot.FileName), -1
 	case errors.As(err, &slot):
 		return slot.File, -1
 	case errors.As(err, &interior):

@@ -10,6 +10,7 @@ import (
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/vfs"
 	"github.com/galgolog/galgo/internal/wal"
 )
@@ -23,7 +24,7 @@ func (v *verification) walkNames() {
 	}
 	v.strangers(l.Path(), func(name string) bool { return known[name] })
 	v.strangers(l.Metadata(), func(name string) bool {
-		return slices.Contains(metadataNames(), name) || name == wal.JournalName+".tmp" || name == wal.MirrorName+".tmp"
+		return slices.Contains(metadataNames(), name) || name == wal.JournalName+".tmp" || name == wal.MirrorName+".tmp" || name == snapshot.FileName+".tmp"
 	})
 }
 

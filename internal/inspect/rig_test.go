@@ -30,7 +30,7 @@ var layout = datadir.NewLayout(dataDir, datadir.Folders{})
 
 // testIdentity is what the configuration of the rig would say.
 var testIdentity = Identity{
-	Cluster: protocol.Uint128{Lo: 11, Hi: 12}, Replicas: 1, JournalSlots: 64, ClientsTableMax: 64,
+	Cluster: protocol.Uint128{Lo: 11, Hi: 12}, Replicas: 1, JournalSlots: 1024, ClientsTableMax: 64,
 }
 
 // lines is a log handler that keeps warnings and errors.

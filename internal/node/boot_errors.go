@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/snapshot"
 )
 
 // The refusals of a start that concern the metadata group. What is refused is left as it is: a start with the
@@ -30,7 +31,7 @@ type SnapshotMissingError struct {
 
 func (e *SnapshotMissingError) Error() string {
 	return fmt.Sprintf("%s has no %s, and its superblock names one of op %d: the metadata up to there is missing%s",
-		e.Dir, snapshotFile, e.CheckpointOp, restoreRemedy)
+		e.Dir, snapshot.FileName, e.CheckpointOp, restoreRemedy)
 }
 
 // CheckpointAheadOfSnapshotError says that the snapshot is older than the one that the superblock names.

@@ -39,8 +39,6 @@ type mark struct {
 	checksum protocol.Uint128
 }
 
-const snapshotFile = "snapshot.bin"
-
 // checkpointMarginMin is the least number of free slots with which a checkpoint begins: a full queue of
 // prepares still fits while one runs, or after one failed.
 const checkpointMarginMin = 64
@@ -48,7 +46,7 @@ const checkpointMarginMin = 64
 // checkpointPauseMaxTicks bounds the pause after checkpoints that failed.
 const checkpointPauseMaxTicks = 10 * ticksPerSecond
 
-func (n *Node) snapshotPath() string { return path.Join(n.layout.Metadata(), snapshotFile) }
+func (n *Node) snapshotPath() string { return path.Join(n.layout.Metadata(), snapshot.FileName) }
 
 // checkpointIfDue begins the phase that is next, when it is time for one.
 func (m *metaGroup) checkpointIfDue() {

@@ -12,6 +12,9 @@ import (
 // MaxBytes bounds a snapshot. A million partitions and a full client table stay far below it.
 const MaxBytes = 4 << 30
 
+// FileName is the name of the file in the folder of its group.
+const FileName = "snapshot.bin"
+
 const temporarySuffix = ".tmp"
 
 // Write replaces the file name by data, which must be a whole snapshot. The error is a *WriteError that
