@@ -120,11 +120,13 @@ func (x *Index) truncate(position int64) int {
 	return n
 }
 
-// encodeFrom appends the encoding of the entries from number i on to dst.
-func (x *Index) encodeFrom(dst []byte, i int) []byte {
+// encodeBetween appends the encoding of the entries from number i on, up to the last one that is not behind position,
+// to dst.
+func (x *Index) encodeBetween(dst []byte, i int, position int64) []byte {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return EncodeIndex(dst, x.entries[min(i, len(x.entries)):])
+	n := sort.Search(len(x.entries), func(i int) bool { return x.entries[i].Position > uint64(position) })
+	return EncodeIndex(dst, x.entries[min(i, n):n])
 }
 
 // indexView is what a reader needs of an index, resident or not. Entries are hints: the caller checks them

@@ -176,15 +176,18 @@ func (w *Writer) Cut(position int64) error {
 }
 
 // flushIndexLocked writes the entries that the file lacks.
-func (w *Writer) flushIndexLocked() error {
-	w.scratch = w.index.encodeFrom(w.scratch[:0], w.flushed)
+func (w *Writer) flushIndexLocked() error { return w.flushIndexTo(w.size) }
+
+// flushIndexTo writes the entries that the file lacks of batches that begin at or in front of position.
+func (w *Writer) flushIndexTo(position int64) error {
+	w.scratch = w.index.encodeBetween(w.scratch[:0], w.flushed, position)
 	if len(w.scratch) > 0 {
 		if _, err := w.idx.WriteAt(w.scratch, int64(w.flushed)*IndexEntrySize); err != nil {
 			return err
 		}
 		w.flushed += len(w.scratch) / IndexEntrySize
 	}
-	w.behind = w.size
+	w.behind = max(w.behind, position)
 	return nil
 }
 
@@ -198,8 +201,9 @@ func (w *Writer) FlushIndex() error {
 	return nil
 }
 
-// Datasync makes everything appended before the call durable, log first, then index. After a failure the
-// same bytes must be appended again from the last good sync on: until then every sync is ErrSyncLost.
+// Datasync makes everything appended before the call durable, log first, then index: entries of what was appended
+// meanwhile stay in memory, because recovery trusts an entry of the file with all that lies in front of it. After a
+// failure the same bytes must be appended again from the last good sync on: until then every sync is ErrSyncLost.
 func (w *Writer) Datasync() error { return w.sync(vfs.File.Datasync) }
 
 // Sync is Datasync with all attributes of the files.
@@ -212,11 +216,8 @@ func (w *Writer) sync(call func(vfs.File) error) error {
 		return fmt.Errorf("sync segment %d: %w", w.start, ErrSyncLost)
 	}
 	size, epoch := w.size, w.epoch
-	err := w.flushIndexLocked()
 	w.mu.Unlock()
-	if err == nil {
-		err = w.syncLog(call, size, epoch)
-	}
+	err := w.syncLog(call, size, epoch)
 	if err == nil {
 		err = call(w.idx)
 	}
@@ -226,6 +227,7 @@ func (w *Writer) sync(call func(vfs.File) error) error {
 	return nil
 }
 
+// syncLog syncs the log and writes the index entries of what that covers.
 func (w *Writer) syncLog(call func(vfs.File) error, size int64, epoch uint64) error {
 	err := call(w.log)
 	w.mu.Lock()
@@ -233,10 +235,11 @@ func (w *Writer) syncLog(call func(vfs.File) error, size int64, epoch uint64) er
 	switch {
 	case err != nil:
 		w.broken = true
+		return err
 	case epoch == w.epoch:
 		w.synced = max(w.synced, size)
 	}
-	return err
+	return w.flushIndexTo(min(w.synced, w.size))
 }
 
 // Start is the offset that the segment is named after.

@@ -249,3 +249,34 @@ func TestWriter_AppendSyncAndPollTogether(t *testing.T) {
 	must(t, log.w.Close())
 	checkRecovered(t, fs, recoverSolo(t, fs), log, len(log.records))
 }
+
+// TestWriter_SyncedIndexFollowsItsLog: recovery walks from the last index entry that the log bears out. An entry in
+// the file before the sync of the log would hide a hole in front of it that a loss of power left.
+func TestWriter_SyncedIndexFollowsItsLog(t *testing.T) {
+	fs := vfs.NewMem(3)
+	log := newTestLog(t, fs, 0)
+	log.append(1, 90_000)
+	synced, late := false, []byte(nil)
+	fs.SetHook(func(op vfs.Op) error {
+		switch {
+		case op.Kind == vfs.OpDatasync && op.Path == logPath(testDir, 0):
+			if late == nil { // written while the sync runs
+				late = log.make(1, 90_000)
+				must(t, log.w.Append([][]byte{late}, log.size(), []IndexEntry{{1, 2000, uint64(log.size())}}))
+			}
+			synced = true
+		case op.Kind == vfs.OpWrite && op.Path == indexPath(testDir, 0) && !synced:
+			t.Errorf("an index entry reached the file before its log was synced: %s", op)
+		}
+		return nil
+	})
+	must(t, log.w.Datasync())
+	last := int64(len(readAll(t, fs, indexPath(testDir, 0)))) / IndexEntrySize
+	if last > 2 || !synced {
+		t.Fatalf("%d entries in the file after the sync", last)
+	}
+	must(t, log.w.Datasync())
+	if n := len(readAll(t, fs, indexPath(testDir, 0))) / IndexEntrySize; n != log.w.Index().Len() {
+		t.Fatalf("%d entries in the file, %d in memory", n, log.w.Index().Len())
+	}
+}
