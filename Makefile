@@ -3,8 +3,9 @@
 GO ?= go
 SEEDS ?= 2000
 ROUNDS ?= 1000
+CRASH_SEEDS ?= 20
 
-.PHONY: build test race vet lint fuzz sim-long crash-long bench ci
+.PHONY: build test race vet lint fuzz crash crash-breakages crash-long sim-long kill-long bench ci
 
 build:
 	$(GO) build -o bin/galgo ./cmd/galgo
@@ -33,11 +34,23 @@ fuzz:
 		done; \
 	done
 
+# Every file operation of every path as a place to die at, with every policy for what was not synced.
+crash:
+	$(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 20m -v -crash-stride 1
+
 # Longer proofs, run by hand.
+
+# The same over file systems that leave out a sync, a rename or a removal: every one must be noticed.
+crash-breakages:
+	$(GO) test ./internal/sim -run '^TestCrashPoints_CatchBreakages$$' -count=1 -timeout 1h -v -crash-breakages
+
+crash-long:
+	$(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 6h -v -crash-stride 1 -crash-seeds $(CRASH_SEEDS)
+
 sim-long:
 	$(GO) test ./internal/sim -timeout 2h -v -seeds $(SEEDS)
 
-crash-long:
+kill-long:
 	$(GO) test ./test/crash -timeout 3h -v -rounds $(ROUNDS)
 
 bench:

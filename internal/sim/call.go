@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/galgolog/galgo/internal/node"
+	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vsr"
 )
@@ -14,13 +15,15 @@ type call struct {
 	work     node.Work
 	messages []uint64 // of a send
 	model    *partitionModel
-	offset   uint64 // of a stored offset
-	key      uint32
+	store    storedOffset // of an offset operation
+	key      partition.ConsumerKey
 
 	done bool
 	code protocol.Code
 	op   uint64
 	base uint64
+	// replayed tells that the answer is the kept reply to an earlier attempt.
+	replayed bool
 }
 
 func (c *call) answered() bool { return c.done }
@@ -32,10 +35,7 @@ func (c *call) Complete(r *vsr.Reply) {
 	}
 	c.done = true
 	if r.Prepare == nil {
-		c.code = r.Outcome.Code
-		if r.Outcome.Verdict == vsr.Evicted {
-			c.code = protocol.CodeUnauthenticated
-		}
+		c.refusal(&r.Outcome)
 		return
 	}
 	c.op = r.Prepare.Op()
@@ -49,6 +49,19 @@ func (c *call) Complete(r *vsr.Reply) {
 
 // Flusher implements node.Waiter.
 func (c *call) Flusher() node.Flusher { return nil }
+
+// refusal takes an answer that has no log position of its own: a refusal, or the kept reply to an earlier attempt.
+func (c *call) refusal(o *vsr.Outcome) {
+	c.code = o.Code
+	switch o.Verdict {
+	case vsr.Evicted:
+		c.code = protocol.CodeUnauthenticated
+	case vsr.Replayed:
+		c.replayed = true
+		c.op = (*protocol.ReplyHeader)(o.Frame).Op()
+		c.code, _, _ = protocol.CutResult(o.Frame[protocol.HeaderSize:])
+	}
+}
 
 func (w *World) submit(c *call) {
 	c.world, c.work.Request.Waiter = w, c

@@ -11,4 +11,11 @@
 //   - acknowledged metadata is there.
 //
 // A failure names the seed; the same seed replays the same life.
+//
+// A Sweep is exhaustive where a Run is random: its paths are short scripts (append, rotation, purge, ...), and the node
+// dies before, during and after every file operation of them, with every policy for what was not synced. The next life
+// is held against what clients know, goes on working, dies once more somewhere, and is held against it again. Beside
+// the above, operations that a client repeats are not executed twice, what was deleted or purged stays away, gaps in
+// the offsets are anchored, superblocks do not go back, nothing piles up on the disk, and a graceful stop skips no
+// offset.
 package sim

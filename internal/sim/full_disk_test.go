@@ -74,7 +74,7 @@ func fullDiskLife(seed, n, lasts uint64) (hit, reached bool, err error) {
 	if err := w.check(); err != nil {
 		return hit, true, fmt.Errorf("with room again: %w", err)
 	}
-	if err := w.crash(); err != nil {
+	if err := w.crashAndReopen(); err != nil {
 		return hit, true, err
 	}
 	return hit, reached, w.stopGracefully()
@@ -90,7 +90,7 @@ func (w *World) resume() error {
 			for range 50 {
 				w.step()
 			}
-			c, err := w.sendTo(m)
+			c, err := w.sendSome(m)
 			if err != nil {
 				return err
 			}

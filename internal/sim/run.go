@@ -3,13 +3,11 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-
-	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
 	"github.com/galgolog/galgo/internal/vfs"
+	"maps"
+	"slices"
 )
 
 // Run lives the life of a seed. An error names what broke; the seed replays it.
@@ -48,7 +46,7 @@ func (w *World) liveAndDie() error {
 	if err != nil && !errors.Is(err, errDied) {
 		return err
 	}
-	return w.crash()
+	return w.crashAndReopen()
 }
 
 // dieAt has the node die before mutating file operation number n.
@@ -91,10 +89,34 @@ func (w *World) live(steps int) error {
 	return nil
 }
 
-// crash drops the process and, as the seed says, what the machine had not written; then boots.
-func (w *World) crash() error {
+// crashAndReopen drops the process and, as the seed says, what the machine had not written; then boots.
+func (w *World) crashAndReopen() error {
 	mode := vfs.CrashModes[w.rng.IntN(len(vfs.CrashModes))]
-	power := mode != vfs.KillOnly
+	if err := w.lose(w.disk.CrashClone(w.rng, mode), mode != vfs.KillOnly); err != nil {
+		return err
+	}
+	if err := w.boot(); err != nil {
+		return fmt.Errorf("after a crash (%s): %w", mode, err)
+	}
+	for _, c := range w.clients {
+		if err := w.askAgain(c); err != nil {
+			return fmt.Errorf("after a crash (%s): %w", mode, err)
+		}
+	}
+	if mode == vfs.TearSectors || mode == vfs.TearBytes {
+		w.dropFenced()
+	}
+	if err := w.check(); err != nil {
+		return fmt.Errorf("after a crash (%s): %w", mode, err)
+	}
+	if len(w.partitions) < 2 {
+		return w.createTopics()
+	}
+	return nil
+}
+
+// lose ends a life: disk is what is left of it.
+func (w *World) lose(disk *vfs.Mem, power bool) error {
 	if power {
 		w.Report.PowerLosses++
 	} else {
@@ -107,25 +129,13 @@ func (w *World) crash() error {
 				return err
 			}
 		} else if c.messages == nil {
-			c.model.maybe[c.key] = append(c.model.maybe[c.key], c.offset)
+			c.model.maybe[c.key] = append(c.model.maybe[c.key], c.store)
 		}
 	}
 	w.pending = nil
-	w.disk = w.disk.CrashClone(w.rng, mode)
-	for _, m := range w.partitions {
+	w.disk = disk
+	for _, m := range w.catalog.parts() {
 		m.crashed(power)
-	}
-	if err := w.boot(); err != nil {
-		return fmt.Errorf("after a crash (%s): %w", mode, err)
-	}
-	if mode == vfs.TearSectors || mode == vfs.TearBytes {
-		w.dropFenced()
-	}
-	if err := w.check(); err != nil {
-		return fmt.Errorf("after a crash (%s): %w", mode, err)
-	}
-	if len(w.partitions) < 2 {
-		return w.createTopics()
 	}
 	return nil
 }
@@ -189,11 +199,22 @@ func (w *World) checkPartition(m *partitionModel) error {
 	if err := m.compare(found); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.stored)) {
-		offset := m.stored[key]
-		_, got, ok, code := w.node.ConsumerOffset(m.id, m.revision, 0, partition.ConsumerKey{Kind: partition.KindConsumer, ID: key})
-		if code != protocol.Success || !ok || !m.storedMayBe(key, got) {
-			return fmt.Errorf("partition %s: consumer %d stored %d, reads %d %v (code %d)", m.id, key, offset, got, ok, code)
+	if err := w.checkGaps(m, slices.Sorted(maps.Keys(found))); err != nil {
+		return err
+	}
+	if err := w.checkFiles(m); err != nil {
+		return err
+	}
+	return w.checkStored(m)
+}
+
+// checkStored holds the stored offsets against what clients know.
+func (w *World) checkStored(m *partitionModel) error {
+	for key := range m.ever {
+		end, got, ok, code := w.node.ConsumerOffset(m.id, m.revision, w.generation(m), key)
+		v := storedOffset{got, ok}
+		if was := m.stored[key]; code != protocol.Success || !m.storedMayBe(key, v, end) {
+			return fmt.Errorf("partition %s: consumer %v stored %v, reads %v of %d (code %d)", m.id, key, was, v, end, code)
 		}
 	}
 	return nil

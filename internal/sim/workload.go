@@ -15,18 +15,33 @@ func (w *World) pickPartition() *partitionModel { return w.partitions[w.rng.IntN
 
 // send submits a batch of messages that nobody sent before to one of the partitions.
 func (w *World) send() error {
-	_, err := w.sendTo(w.pickPartition())
+	_, err := w.sendSome(w.pickPartition())
 	return err
 }
 
-func (w *World) sendTo(m *partitionModel) (*call, error) {
+// sendSome submits a small batch.
+func (w *World) sendSome(m *partitionModel) (*call, error) {
+	sizes := make([]int, 1+w.rng.IntN(4))
+	for i := range sizes {
+		sizes[i] = 1 + w.rng.IntN(300)
+	}
+	return w.sendBatch(m, sizes)
+}
+
+// sendTo submits one batch, of messages of the given sizes.
+func (w *World) sendTo(m *partitionModel, sizes ...int) error {
+	_, err := w.sendBatch(m, sizes)
+	return err
+}
+
+func (w *World) sendBatch(m *partitionModel, sizes []int) (*call, error) {
 	b := batch.NewBuilder()
 	c := &call{model: m}
-	for range 1 + w.rng.IntN(4) {
+	for _, size := range sizes {
 		w.message++
 		c.messages = append(c.messages, w.message)
-		payload := make([]byte, 1+w.rng.IntN(300))
-		if err := b.Add(payload, nil, protocol.Uint128From64(w.message), w.clock.micros); err != nil {
+		m.sent[w.message] = true
+		if err := b.Add(make([]byte, size), nil, protocol.Uint128From64(w.message), w.clock.micros); err != nil {
 			return nil, err
 		}
 	}
@@ -36,7 +51,7 @@ func (w *World) sendTo(m *partitionModel) (*call, error) {
 	}
 	lease := buffer.Wrap(append([]byte(nil), record...))
 	c.work = node.Work{Group: m.id, Revision: m.revision, Messages: uint32(len(c.messages)), Request: vsr.Request{
-		Client: w.client, Operation: protocol.OpSendMessages, Body: vsr.Body{Bytes: lease.Bytes, Lease: lease},
+		Client: w.clients[0].id, Operation: protocol.OpSendMessages, Body: vsr.Body{Bytes: lease.Bytes, Lease: lease},
 	}}
 	w.Report.Sends++
 	w.pending = append(w.pending, c)
@@ -47,14 +62,25 @@ func (w *World) sendTo(m *partitionModel) (*call, error) {
 // store submits a consumer offset that the partition may or may not hold.
 func (w *World) store() {
 	m := w.pickPartition()
-	c := &call{model: m, key: uint32(1 + w.rng.IntN(3)), offset: m.highest}
+	offset := m.highest
 	if m.highest > 0 {
-		c.offset = w.rng.Uint64N(m.highest + 1)
+		offset = w.rng.Uint64N(m.highest + 1)
 	}
+	w.storeOffset(m, partition.ConsumerKey{Kind: partition.KindConsumer, ID: uint32(1 + w.rng.IntN(3))}, storedOffset{offset, true})
+}
+
+// storeOffset submits a store of a consumer offset, or its deletion when v is not set.
+func (w *World) storeOffset(m *partitionModel, key partition.ConsumerKey, v storedOffset) {
+	c := &call{model: m, key: key, store: v}
+	m.storing(key, v)
 	body := make([]byte, partition.OffsetOpSize)
-	partition.OffsetOp{Key: partition.ConsumerKey{Kind: partition.KindConsumer, ID: c.key}, Offset: c.offset}.Put(body)
+	partition.OffsetOp{Key: key, Offset: v.offset}.Put(body)
+	op := protocol.OpStoreConsumerOffset
+	if !v.set {
+		op = protocol.OpDeleteConsumerOffset
+	}
 	c.work = node.Work{Group: m.id, Revision: m.revision, Request: vsr.Request{
-		Client: w.client, Operation: protocol.OpStoreConsumerOffset, Body: vsr.Body{Bytes: body},
+		Client: w.clients[0].id, Operation: op, Body: vsr.Body{Bytes: body},
 	}}
 	w.Report.Stores++
 	w.pending = append(w.pending, c)
@@ -81,7 +107,7 @@ func (w *World) collect() error {
 func (w *World) answer(c *call) error {
 	if c.messages == nil {
 		if c.code == protocol.Success {
-			c.model.stored[c.key] = c.offset
+			c.model.confirmStored(c.key, c.store)
 		}
 		return nil
 	}
@@ -103,7 +129,7 @@ func (w *World) read(m *partitionModel) (map[uint64]uint64, error) {
 	for {
 		var out node.PollResult
 		code := w.node.Poll(&node.PollRequest{
-			Group: m.id, Revision: m.revision, MaxBytes: 1 + w.rng.IntN(4000),
+			Group: m.id, Revision: m.revision, PurgeGeneration: w.generation(m), MaxBytes: 1 + w.rng.IntN(4000),
 			Query: partition.Query{Strategy: partition.FromOffset, Value: from, Count: uint32(1 + w.rng.IntN(50))},
 		}, &out)
 		w.Report.Polls++
@@ -121,6 +147,17 @@ func (w *World) read(m *partitionModel) (map[uint64]uint64, error) {
 		}
 		from = last + 1
 	}
+}
+
+// generation is the purge of a partition that its readers wait for.
+func (w *World) generation(m *partitionModel) uint64 {
+	stream, topic, part := m.id.Partition()
+	st := w.node.View().StreamByID(stream)
+	if st == nil || st.TopicByID(topic) == nil {
+		return 0
+	}
+	p, _ := st.TopicByID(topic).Partition(part)
+	return p.PurgeGeneration
 }
 
 // takeMessages adds the messages of a poll, whose records must verify and whose offsets must ascend.

@@ -8,12 +8,9 @@ import (
 	"math/rand/v2"
 
 	"github.com/galgolog/galgo/internal/datadir"
-	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
-	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/vfs"
-	"github.com/galgolog/galgo/internal/vsr"
 )
 
 // Options choose the shape of a simulated life. The zero value is a usable default.
@@ -24,6 +21,12 @@ type Options struct {
 	Crashes int
 	// Log receives the node's log; nil drops it.
 	Log *slog.Logger
+	// Retention has the cleaner run every second.
+	Retention bool
+	// MaxFrameBytes is the limit of a frame, 0 for the usual one.
+	MaxFrameBytes int
+	// Disk puts something between the node and its file system, to see what a broken one does.
+	Disk func(vfs.FS) vfs.FS
 }
 
 func (o *Options) fill() {
@@ -48,15 +51,19 @@ type World struct {
 	exec  *Executor
 	node  *node.Node
 
-	client     protocol.Uint128
-	session    uint64
-	request    uint64
-	partitions []*partitionModel
-	topics     uint32 // number of topics made so far
-	message    uint64 // number of the last message made
+	clients    []*client
+	catalog    catalog
+	revision   uint64            // highest metadata op that a client was told of
+	partitions []*partitionModel // that the random workload goes to
+	topics     int               // number of topics that the random workload has made
+	message    uint64            // number of the last message made
 	pending    []*call
 	lives      int
 	dead       error // what ended the current life
+	exit       error // why the node itself gave up
+	crash      *crash
+	blocks     map[string]blockMark // superblocks as the node last left them
+	fences     Fences
 	Report     Report
 }
 
@@ -67,38 +74,32 @@ type Report struct {
 
 // New makes the world of a seed and boots its node for the first time.
 func New(seed uint64, opts Options) (*World, error) {
-	opts.fill()
-	w := &World{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9a190)), opts: opts,
-		clock: &Clock{micros: 1_700_000_000_000_000}, disk: vfs.NewMem(seed),
-		client: protocol.Uint128From64(0xC11E47),
-	}
+	w := newWorld(seed, opts)
 	if err := w.boot(); err != nil {
 		return nil, err
 	}
 	return w, w.createTopics()
 }
 
-// boot opens the node on whatever the disk holds.
+func newWorld(seed uint64, opts Options) *World {
+	opts.fill()
+	return &World{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9a190)), opts: opts,
+		clock: &Clock{micros: 1_700_000_000_000_000}, disk: vfs.NewMem(seed),
+		clients: []*client{newClient(0xC11E47)}, catalog: newCatalog(),
+	}
+}
+
+// boot opens the node on whatever the disk holds and signs every client in.
 func (w *World) boot() error {
 	w.exec = NewExecutor(w.rng)
 	w.dead = nil
 	w.lives++
 	w.Report.Lives++
-	n, err := node.Open(node.Options{
-		FS: w.disk, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: datadir.NewLayout("/data", datadir.Folders{}),
-		Shards: 1 + int(w.seed%3), Incarnation: protocol.Uint128{Lo: w.rng.Uint64() | 1, Hi: w.rng.Uint64()},
-		Limits: node.Limits{
-			ReservationLease: 64, TailBytes: 8 << 10, TailPartitionBytes: 2 << 10, Validate: true, NoRetention: true,
-			FreeSpaceMin: 1,
-		},
-		Metadata: node.MetadataOptions{
-			JournalSlots: 1024, ClientsTableMax: 64,
-			Root:         func() (string, string, error) { return "iggy", "$argon2id$simulated", nil },
-			JournalEpoch: w.rng.Uint64() | 1,
-		},
-		Fatal: func(code int, err error) { w.dead = fmt.Errorf("exit %d: %w", code, err) },
-	})
+	n, err := node.Open(w.nodeOptions())
+	if w.died() {
+		return errDied
+	}
 	if err != nil {
 		return fmt.Errorf("life %d: open: %w", w.lives, err)
 	}
@@ -106,77 +107,68 @@ func (w *World) boot() error {
 	if !w.settle(func() bool { return n.Bootstrapped() }) {
 		return w.giveUp("bootstrap")
 	}
-	return w.register()
-}
-
-// register signs the workload's client in.
-func (w *World) register() error {
-	c := w.submitMetadata(vsr.Request{
-		Operation: protocol.OpRegister, UserID: metadata.RootUser, Client: w.client,
-		Body: vsr.Body{Bytes: metadata.AppendRegister(nil, w.node.MetadataCommit())},
-	})
-	if !w.settle(c.answered) {
-		return w.giveUp("register")
+	for _, c := range w.clients {
+		if err := w.signIn(c); err != nil {
+			return err
+		}
 	}
-	if c.code != protocol.Success {
-		return fmt.Errorf("register: %w", c.code)
-	}
-	w.session = c.op // request numbers go on: the table remembers the highest one
 	return nil
 }
+
+func (w *World) nodeOptions() node.Options {
+	var disk vfs.FS = w.disk
+	if w.opts.Disk != nil {
+		disk = w.opts.Disk(disk)
+	}
+	return node.Options{
+		FS: disk, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: w.layout(),
+		Shards: 1 + int(w.seed%3), Incarnation: protocol.Uint128{Lo: w.rng.Uint64() | 1, Hi: w.rng.Uint64()},
+		Limits: node.Limits{
+			ReservationLease: 64, TailBytes: 8 << 10, TailPartitionBytes: 2 << 10, Validate: true,
+			FreeSpaceMin: 1, NoRetention: !w.opts.Retention, RetentionTicks: retentionTicks, MaxFrameBytes: w.opts.MaxFrameBytes,
+		},
+		Metadata: node.MetadataOptions{
+			JournalSlots: 1024, ClientsTableMax: 64,
+			Root:         func() (string, string, error) { return "iggy", "$argon2id$simulated", nil },
+			JournalEpoch: w.rng.Uint64() | 1,
+		},
+		Fatal: func(code int, err error) {
+			if w.dead == nil {
+				w.exit = fmt.Errorf("exit %d: %w", code, err)
+				w.dead = w.exit
+			}
+		},
+	}
+}
+
+// retentionTicks is the time between two runs of the cleaner, where there is one.
+const retentionTicks = 100
+
+func (w *World) layout() datadir.Layout { return datadir.NewLayout("/data", datadir.Folders{}) }
 
 // errDied ends a life in the middle of a step.
 var errDied = errors.New("the node died")
 
 func (w *World) giveUp(what string) error {
 	if w.died() {
-		return errDied
+		return fmt.Errorf("%w: %w", errDied, w.dead)
 	}
 	return fmt.Errorf("life %d: %s was not answered", w.lives, what)
 }
 
-// metadataCall runs one metadata operation of the client to its end.
-func (w *World) metadataCall(op protocol.Operation, body []byte) (*call, error) {
-	w.request++
-	c := w.submitMetadata(vsr.Request{
-		Operation: op, Client: w.client, Session: w.session, Request: w.request, Body: vsr.Body{Bytes: body},
-	})
-	if !w.settle(c.answered) {
-		return c, w.giveUp(op.String())
-	}
-	if c.code != protocol.Success {
-		return c, fmt.Errorf("%s: %w", op, c.code)
-	}
-	return c, nil
-}
-
-// createTopics makes two topics for the workload: one of default durability and one of synced batches. They
-// are the only ones that come, so their ids count up.
+// createTopics makes two topics for the random workload: one of default durability and one of synced batches.
 func (w *World) createTopics() error {
 	if w.topics == 0 {
-		if _, err := w.metadataCall(protocol.OpCreateStream, command.CreateStream{Name: []byte("s")}.Append(nil)); err != nil {
+		if err := w.createStream("s"); err != nil {
 			return err
 		}
 	}
 	for _, fsync := range []bool{false, true} {
-		req := command.CreateTopicReplicated{CreateTopic: command.CreateTopic{
-			Stream: protocol.NumericID(0), PartitionsCount: 2, Name: fmt.Appendf(nil, "t%d", w.topics),
-			Options: command.AppendOptions(nil, command.BoolOption("enforce_fsync", fsync), command.U64Option("segment_size", 1<<20)),
-		}}
-		for p := range req.PartitionsCount {
-			req.Assignments = append(req.Assignments, command.Assignment{Partition: p})
-		}
-		c, err := w.metadataCall(protocol.OpCreateTopicWithAssignments, req.Append(nil))
-		if err != nil {
+		name := fmt.Sprintf("t%d", w.topics)
+		if err := w.createTopic("s", name, topicOptions{fsync: fsync, partitions: 2}); err != nil {
 			return err
 		}
-		for p := range req.PartitionsCount {
-			id, err := protocol.PartitionGroup(0, w.topics, p)
-			if err != nil {
-				return err
-			}
-			w.partitions = append(w.partitions, newPartitionModel(id, c.op, fsync))
-		}
+		w.partitions = append(w.partitions, w.topic("s", name).parts...)
 		w.topics++
 	}
 	return nil
