@@ -172,7 +172,7 @@ func TestLoad_DotEnv(t *testing.T) {
 // TestLoad_EveryVariable sets every key through both spellings to a value that differs from its default.
 func TestLoad_EveryVariable(t *testing.T) {
 	special := map[string]string{
-		"http.jwt.algorithm": "HS512", "telemetry.logs.transport": "http", "telemetry.traces.transport": "http",
+		"http.jwt.algorithm": "HS512", "system.scrub.at_start": "always", "telemetry.logs.transport": "http", "telemetry.traces.transport": "http",
 		"http.jwt.access_token_expiry": "never_expire", "system.sharding.cpu_allocation": "1",
 		"system.free_space_min": "5 MB", "http.metrics.endpoint": "/m", "system.stream.path": "s2",
 		"system.runtime.path": "r2", "system.logging.path": "l2", "system.encryption.enabled": "",

@@ -79,10 +79,17 @@ type System struct {
 	StreamPath, TopicPath, PartitionPath string // folder names
 
 	ValidateChecksum     bool
+	Scrub                Scrub
 	ArchiveExpired       bool
 	RecreateMissingState bool
 	MemoryPool           MemoryPool
 	Sharding             Sharding
+}
+
+// Scrub is [system.scrub], the verification of sealed segments in the background.
+type Scrub struct {
+	AtStart string     // "unclean", "always" or "never"
+	MaxRate units.Size // bytes a second; 0: no limit
 }
 
 // Logging is [system.logging].

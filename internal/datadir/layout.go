@@ -19,6 +19,7 @@ const (
 	metadataFolder = "metadata"
 	walFolder      = "wal"
 	runtimeFile    = "current_config.toml"
+	stopMark       = "stopped"
 	// LockName is the name of the lock file in the data directory.
 	LockName = "galgo.lock"
 	// LogFile is the name of the live log file in Dir.Logs.
@@ -50,6 +51,9 @@ func NewLayout(path string, f Folders) Layout { return Layout{path, f.withDefaul
 
 // Path is the data directory itself.
 func (l Layout) Path() string { return l.path }
+
+// StopMark is the file that a stop in order leaves and the next start takes away.
+func (l Layout) StopMark() string { return filepath.Join(l.path, stopMark) }
 
 // Metadata is the folder of the metadata group.
 func (l Layout) Metadata() string { return filepath.Join(l.path, metadataFolder) }

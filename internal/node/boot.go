@@ -22,6 +22,10 @@ func Open(o Options) (*Node, error) {
 	if err := n.syncNames(); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
+	var err error
+	if n.stoppedInOrder, err = n.takeStopMark(); err != nil {
+		return nil, err
+	}
 	if err := n.openMetadata(o.Metadata); err != nil {
 		if n.meta != nil && n.meta.journal != nil {
 			err = errors.Join(err, n.meta.journal.Close())

@@ -19,6 +19,9 @@ type metrics struct {
 	appendMicros   counter
 	slowAppends    counter
 	appendFailures counter
+	scrubBytes     counter
+	scrubDamages   counter
+	scrubPending   atomic.Uint64
 	syncFailures   counter
 	refusedFull    counter
 	refusedDisk    counter
@@ -62,6 +65,9 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_appends_slow_total", "Writes to segments that took more than two milliseconds.", float64(m.slowAppends.Load()), false},
 		{"galgo_append_failures_total", "Writes to segments that failed and were taken back.", float64(m.appendFailures.Load()), false},
 		{"galgo_sync_failures_total", "Syncs of segments that failed.", float64(m.syncFailures.Load()), false},
+		{"galgo_scrub_bytes_total", "Bytes of sealed segments that were verified in the background.", float64(m.scrubBytes.Load()), false},
+		{"galgo_scrub_pending_bytes", "Bytes that the running scrub has still to verify.", float64(m.scrubPending.Load()), true},
+		{"galgo_scrub_damages_total", "Damaged ranges that scrubs found.", float64(m.scrubDamages.Load()), false},
 		{"galgo_requests_refused_full_total", "Requests answered 58 after waiting for room.", float64(m.refusedFull.Load()), false},
 		{"galgo_requests_refused_disk_total", "Sends answered 58 because free space was below the watermark.", float64(m.refusedDisk.Load()), false},
 		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},

@@ -52,6 +52,8 @@ type Limits struct {
 	NoRetention        bool
 	OpenHandles        int  // files kept open for polls, 512
 	Validate           bool // verify the checksums of what polls read from files
+	Scrub              ScrubMode
+	ScrubRate          int64 // bytes a second at most, 0 for what the device gives
 }
 
 func (l *Limits) fill() {
@@ -104,7 +106,10 @@ type Node struct {
 	openHandles atomic.Int64
 	space       space
 	dirs        durableDirs
-	coldReads   chan struct{}
+	// stoppedInOrder tells how the life before ended; scrubbed that the scrub of this one is done.
+	stoppedInOrder bool
+	scrubbed       atomic.Bool
+	coldReads      chan struct{}
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -137,6 +142,7 @@ func (n *Node) Start() {
 		n.stopped.Go(func() { s.runTimer(n.stop, timer) })
 		s.kick() // what recovery left to do must not wait for a timer
 	}
+	n.stopped.Go(n.scrub)
 }
 
 // Pass runs one pass of shard i on the caller's goroutine. It is for a scheduler that owns all of them.

@@ -26,7 +26,10 @@ func (n *Node) Close() error {
 		n.Pass(i)
 	}
 	n.exec.Close()
-	return errors.Join(err, n.meta.journal.Close())
+	if err = errors.Join(err, n.meta.journal.Close()); err == nil {
+		n.leaveStopMark()
+	}
+	return err
 }
 
 // close syncs and closes the groups of a shard, in parallel across groups.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"runtime"
 	"runtime/debug"
@@ -101,6 +102,8 @@ func Start(cfg *config.Config, log *slog.Logger, dir *datadir.Dir) (*Server, err
 	return s, nil
 }
 
+var scrubModes = map[string]node.ScrubMode{"unclean": node.ScrubUnclean, "always": node.ScrubAlways, "never": node.ScrubNever}
+
 // nodeOptions translates the configuration.
 func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options, error) {
 	cfg := s.cfg
@@ -120,6 +123,7 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 			FreeSpaceMin: freeSpaceMin(cfg, dir.Path()), ReservationLease: uint64(cfg.Partition.OffsetReservationLease),
 			RebalanceTicks: ticks(cfg.ConsumerGroup.RebalancingTimeout), RetentionTicks: ticks(cfg.DataMaintenance.CleanerInterval),
 			NoRetention: !cfg.DataMaintenance.CleanerEnabled, Validate: cfg.System.ValidateChecksum,
+			Scrub: scrubModes[cfg.System.Scrub.AtStart], ScrubRate: int64(min(cfg.System.Scrub.MaxRate, math.MaxInt64)),
 		},
 		Metadata: node.MetadataOptions{
 			JournalSlots: cfg.Metadata.JournalSlots, ClientsTableMax: cfg.Metadata.ClientsTableMax,
