@@ -164,7 +164,7 @@ func (a *frameAnswer) Complete(r *vsr.Reply) {
 	}
 }
 
-func (a *frameAnswer) Flush() {}
+func (a *frameAnswer) Flusher() Flusher { return nil }
 
 // request sends a request of the script and reports whether it was answered.
 func (l *metaLife) request(o *metaOp) (*frameAnswer, bool) {
