@@ -46,6 +46,12 @@ func (f Frame) UserHeaders() []byte { return f[FrameHeaderSize+int(f.payloadLeng
 // Sum computes the checksum that the frame should carry.
 func (f Frame) Sum() uint64 { return xxh3.Hash(f[8:]) }
 
+// PayloadBytes is the length of the payload, as the frame's header has it.
+func (f Frame) PayloadBytes() uint32 { return f.payloadLength() }
+
+// HeaderBytes is the length of the encoded user headers.
+func (f Frame) HeaderBytes() uint32 { return f.userHeadersLength() }
+
 func (f Frame) userHeadersLength() uint32 { return le.Uint32(f[32:]) }
 func (f Frame) payloadLength() uint32     { return le.Uint32(f[36:]) }
 

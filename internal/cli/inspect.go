@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,20 +31,30 @@ type inspectFlags struct {
 func newInspect(p *program) *cobra.Command {
 	f := &inspectFlags{program: p}
 	cmd := &cobra.Command{
-		Use:   "inspect",
+		Use:   "inspect [PATH]",
 		Short: "Look at a data directory, and verify it, without a server",
 		Long: "Look at the files of a data directory. Nothing is written: a torn end stays, a damaged file stays.\n\n" +
+			"Without a subcommand: an overview of the directory, or of PATH what it is, by its name.\n\n" +
 			"The directory is that of --data, else that of the configuration that serve would use. While a server runs on it, its " +
-			"files are in motion: what is shown may be torn at the end without being damaged.",
-		Args: noArguments,
+			"files are in motion: what is shown may be torn at the end without being damaged.\n\n" +
+			"With --json the overview and verify print one object, everything else one object a line; \"row\" says what it is.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if _, err := os.Stat(args[0]); err != nil && !strings.ContainsRune(args[0], filepath.Separator) {
+					return noArguments(cmd, args)
+				}
+			}
+			return arguments(0, 1)(cmd, args)
+		},
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.data, "data", "", "data directory (default: that of the configuration)")
 	flags.StringVar(&f.configFile, "config", "", "configuration file (default: ./galgo.toml if it exists)")
 	flags.Uint8Var(&f.replicaID, "replica-id", 0, "which cluster.nodes[].replica_id this process is")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.RunE = f.any
 	cmd.AddCommand(newInspectVerify(f))
+	cmd.AddCommand(inspectFiles(f)...)
 	return cmd
 }
 

@@ -32,6 +32,7 @@ type scrubbed struct {
 	last       uint64
 	damages    []damage
 	more       int // damages beyond the bound
+	indexed    int // entries of the index
 	indexBad   int // entries of the index that point at no batch
 	indexFirst int64
 }
@@ -55,7 +56,7 @@ func scrub(fsys vfs.FS, dir string, start, partition uint64, advance func(bytes 
 	if err != nil && !isMissing(err) {
 		return s, err
 	}
-	s.start, s.size = start, w.Size()
+	s.start, s.size, s.indexed = start, w.Size(), len(entries)
 	ix := indexCheck{entries: entries}
 	told, expected := int64(0), start
 	for w.At() < w.Size() {

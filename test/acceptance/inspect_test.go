@@ -109,3 +109,49 @@ func flipByte(t *testing.T, name string, at int64) {
 		t.Fatal(err)
 	}
 }
+
+// An operator looks at the files of a stopped server, and at those of one that runs.
+func TestInspect_ShowsWhatIsThere(t *testing.T) {
+	s := process.Start(t, process.Options{})
+	fillTopics(t, s)
+	live := galgoInspect(t, "--data", s.Data())
+	if live.code != 0 || !strings.Contains(live.stderr, "is using") || !strings.Contains(live.stdout, `stream 0 "inspected"`) {
+		t.Errorf("overview of a running server: %+v", live)
+	}
+	s.Stop()
+	partition := s.PartitionDir(0, 0, 0)
+	log := filepath.Join(partition, "00000000000000000000.log")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{s.Data()}, "survives a killed process and a loss of power"},
+		{[]string{"superblock", "--data", s.Data()}, "record 1"},
+		{[]string{filepath.Join(s.Data(), "metadata", "superblock.a")}, "view "},
+		{[]string{"journal", "--data", s.Data(), "--limit", "2"}, "Bootstrap"},
+		{[]string{"snapshot", "--data", s.Data()}, "snapshot.bin"},
+		{[]string{"partition", "0/0/0", "--data", s.Data()}, "1000 messages in 20 batches"},
+		{[]string{"offsets", partition}, ""},
+		{[]string{partition}, "owner: incarnation"},
+		{[]string{"segment", log, "--payload", "6", "--limit", "1"}, `"plain`},
+		{[]string{log}, "offsets 950..999"},
+		{[]string{strings.TrimSuffix(log, ".log") + ".index"}, "byte 0"},
+		{[]string{filepath.Join(partition, "owner")}, "sealed"},
+	} {
+		if r := galgoInspect(t, c.args...); r.code != 0 || !strings.Contains(r.stdout, c.want) || r.stderr != "" {
+			t.Errorf("inspect %v: want %q in %+v", c.args, c.want, r)
+		}
+	}
+	r := galgoInspect(t, "segment", "--json", "--messages", log)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	var last struct {
+		Row    string
+		Offset uint64
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 1020 || last.Row != "message" || last.Offset != 999 {
+		t.Errorf("%d lines of JSON, the last %+v, %v", len(lines), last, err)
+	}
+	if r := galgoInspect(t, filepath.Join(s.Data(), "galgo.lock")); r.code != 1 || !strings.Contains(r.stderr, "by its name") {
+		t.Errorf("a file that is nothing: %+v", r)
+	}
+}
