@@ -155,7 +155,7 @@ func (a *reply) Complete(r *vsr.Reply) {
 	close(a.done)
 }
 
-func (a *reply) Flush() {}
+func (a *reply) Flusher() node.Flusher { return nil }
 
 func (r *rig) submit(w node.Work) *reply {
 	r.t.Helper()
