@@ -11,6 +11,7 @@ import (
 
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/inspect"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/vfs"
 	"github.com/galgolog/galgo/internal/wal"
 )
@@ -99,7 +100,7 @@ func newInspectSnapshot(f *inspectFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "snapshot [PATH]", Short: "Show the snapshot of the metadata", Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := f.metadataFile(cmd, args, inspect.SnapshotName)
+			name, err := f.metadataFile(cmd, args, snapshot.FileName)
 			if err != nil {
 				return err
 			}

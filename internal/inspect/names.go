@@ -20,7 +20,10 @@ func (v *verification) walkNames() {
 	l := v.Layout
 	known := map[string]bool{
 		filepath.Base(l.Metadata()): true, filepath.Base(l.Streams()): true, filepath.Base(l.Runtime()): true,
-		filepath.Base(filepath.Dir(l.WAL(0))): true, datadir.LockName: true, filepath.Base(l.LogFolder()): true,
+		filepath.Base(filepath.Dir(l.WAL(0))): true, datadir.LockName: true, filepath.Base(l.StopMark()): true, filepath.Base(l.LogFolder()): true,
+	}
+	if _, err := v.FS.Stat(l.StopMark()); err == nil {
+		v.changes = append(v.changes, l.StopMark()) // a start forgets it
 	}
 	v.strangers(l.Path(), func(name string) bool { return known[name] })
 	v.strangers(l.Metadata(), func(name string) bool {

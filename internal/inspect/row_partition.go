@@ -291,7 +291,7 @@ func Detect(fsys vfs.FS, name string) (FileKind, error) {
 		return SuperblockFile, nil
 	case base == wal.JournalName || base == wal.MirrorName:
 		return JournalFile, nil
-	case base == SnapshotName:
+	case base == snapshot.FileName:
 		return SnapshotFile, nil
 	}
 	kind, _ := segment.KindOf(path.Base(name))
@@ -299,9 +299,6 @@ func Detect(fsys vfs.FS, name string) (FileKind, error) {
 		segment.LogFile: SegmentFile, segment.IndexFile: IndexFile, segment.AnchorFile: AnchorFile, segment.OwnerFile: OwnerFile,
 	}[kind], nil
 }
-
-// SnapshotName is the file of the newest snapshot in the metadata folder.
-const SnapshotName = "snapshot.bin"
 
 // DescribeFile shows a file of a partition directory that has no subcommand of its own.
 func DescribeFile(fsys vfs.FS, name string, kind FileKind, emit Emit) error {
