@@ -123,14 +123,17 @@ func WriteOwner(fs vfs.FS, dir string, o Owner) error {
 	return nil
 }
 
-// ClaimDirectory records, in a directory that holds nothing yet, whose it is. The owner record is durable when
-// it returns; its name is with the next sync of the directory, which the first superblock of the partition
-// brings, and purge.gen is written again by the next start if a crash takes it.
+// ClaimDirectory records, in a directory that holds nothing yet, whose it is. The owner record and its name are
+// durable when it returns: a superblock that a loss of power left beside a torn purge.gen alone would be data of
+// nobody. purge.gen is written again by the next start if a crash takes it.
 func ClaimDirectory(fs vfs.FS, dir string, o Owner) error {
 	b := o.Encode()
 	err := errors.Join(
 		writeWhole(fs, path.Join(dir, PurgeName), purgeRecord{o.Generation, o.Revision}.encode(), false),
 		writeSynced(fs, path.Join(dir, OwnerName), b[:]))
+	if err == nil {
+		err = fs.SyncDir(path.Clean(dir))
+	}
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", dir, err)
 	}
