@@ -95,15 +95,20 @@ func (w *World) eachBlock(disk *vfs.Mem, f func(key string, b blockMark) error) 
 }
 
 func readBlock(disk *vfs.Mem, dir, key string, f func(string, blockMark) error) error {
-	store, outcome, err := superblock.Open(disk, dir)
-	if err != nil {
-		return err
+	var newest superblock.Slot
+	for _, name := range superblock.Names() {
+		slot, _, err := superblock.ReadSlot(disk, path.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if slot.Sequence > newest.Sequence {
+			newest = slot
+		}
 	}
-	if outcome == superblock.Empty {
+	if newest.Sequence == 0 {
 		return nil
 	}
-	s, _ := store.State()
-	return f(key, blockMark{store.Sequence(), s.View, s.LogView})
+	return f(key, blockMark{newest.Sequence, newest.State.View, newest.State.LogView})
 }
 
 // ending reports whether an operation that deletes partitions is on its way: it is not known which are there.
@@ -124,18 +129,25 @@ func (w *World) ending() bool {
 // written, and whoever writes next replaces them.
 const tmpMax = 2
 
-// checkLeftovers looks for what crashes left behind: nothing that was deleted, nothing set aside, no directory
-// without an owner, and few temporary files.
+// asideMax is the number of directories that one life may set aside for good: those of partitions that were deleted
+// and made anew right before a crash.
+const asideMax = 2
+
+// checkLeftovers looks for what crashes left behind: nothing that was deleted, no directory without an owner, and few
+// temporary files. What was set aside for an operator is counted.
 func (w *World) checkLeftovers() error {
-	owned := map[string]bool{}
+	owned, aside := map[string]bool{}, 0
 	for _, m := range w.catalog.parts() {
 		owned[w.partitionDir(m)] = true
 	}
-	return walkDirs(w.disk, w.layout().Path(), func(dir string, names []string) error {
+	err := walkDirs(w.disk, w.layout().Path(), func(dir string, names []string) error {
 		tmp := 0
 		for _, name := range names {
 			switch {
-			case strings.Contains(name, ".deleted"), strings.Contains(name, ".foreign"):
+			case strings.Contains(name, ".foreign"):
+				aside++
+				continue
+			case strings.Contains(name, ".deleted"):
 				return fmt.Errorf("%s/%s was left behind", dir, name)
 			case strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".staging"):
 				tmp++
@@ -149,6 +161,14 @@ func (w *World) checkLeftovers() error {
 		}
 		return nil
 	})
+	if err == nil && aside > w.aside {
+		if aside > w.aside+asideMax {
+			return fmt.Errorf("%d directories were set aside, %d before", aside, w.aside)
+		}
+		w.fences["directory of a deleted partition, set aside because its ids were used again before it was removed"] += uint64(aside - w.aside)
+		w.aside = aside
+	}
+	return err
 }
 
 // walkDirs calls f for every directory below dir, with the names in it.

@@ -64,6 +64,7 @@ type World struct {
 	crash      *crash
 	blocks     map[string]blockMark // superblocks as the node last left them
 	fences     Fences
+	aside      int // directories set aside for good
 	Report     Report
 }
 
