@@ -14,6 +14,7 @@ type outcome struct {
 	latency  time.Duration
 	bytes    int64
 	messages int64
+	repeats  int64 // times that the batch was sent again
 }
 
 // actor is one client of a workload. step does one batch; due is when it should have begun in an open
@@ -104,6 +105,7 @@ func (m *member) work(ctx context.Context, origin time.Time) error {
 			return err
 		}
 		now = out.end
+		m.rec.repeats += out.repeats
 		if out.messages == 0 {
 			continue
 		}

@@ -115,19 +115,29 @@ func (p *pipelined) sendGroup(n, size int) error {
 	return p.conn.SendFrames(p.block[:n*size], n)
 }
 
-// receiveAll takes confirmations and gives back their room, until the quota is reached.
+// receiveAll takes answers and gives back their room, until the quota is reached. All frames are alike: one that
+// the server could not take is sent again by whoever takes its room. That ends the run only when the server
+// takes none for retryLimit.
 func (p *pipelined) receiveAll() error {
+	taken := time.Now()
 	for seen := int64(0); ; {
 		n := 0
 		var now time.Time
 		for n == 0 || p.conn.Ready() {
-			if err := p.receive(); err != nil {
-				return err
-			}
+			err := p.receive()
 			if n == 0 {
 				now = time.Now()
 			}
-			p.rec.add(now, now.Sub(p.sentAt[seen%int64(p.window)]), p.bytes, int64(p.frame.Messages()))
+			switch {
+			case err == nil:
+				taken = now
+				p.rec.add(now, now.Sub(p.sentAt[seen%int64(p.window)]), p.bytes, int64(p.frame.Messages()))
+			case busy(err) && now.Sub(taken) < retryLimit:
+				p.rec.repeats++
+				time.Sleep(retryPause)
+			default:
+				return err
+			}
 			seen++
 			n++
 		}
@@ -152,7 +162,7 @@ func (p *pipelined) receive() error {
 func (p *pipelined) drain(done <-chan struct{}) error {
 	for {
 		if p.conn.InFlight() > 0 {
-			if err := p.receive(); err != nil {
+			if err := p.receive(); err != nil && !busy(err) {
 				return err
 			}
 			continue

@@ -61,25 +61,25 @@ func (p *producer) step(due time.Time) (outcome, error) {
 	}
 	start := time.Now()
 	p.frame.Refresh(uint64(start.UnixMicro()))
-	if err := p.send(start); err != nil {
+	repeats, err := p.send(start)
+	if err != nil {
 		return outcome{}, err
 	}
 	if !due.IsZero() {
 		start = due
 	}
 	end := time.Now()
-	return outcome{end: end, latency: end.Sub(start), bytes: p.bytes, messages: int64(p.frame.Messages())}, nil
+	return outcome{end: end, latency: end.Sub(start), bytes: p.bytes, messages: int64(p.frame.Messages()), repeats: repeats}, nil
 }
 
-// send repeats a batch that the server did not take for up to retryLimit.
-func (p *producer) send(start time.Time) error {
-	for {
-		var err error
+// send repeats a batch that the server did not take for up to retryLimit, and tells how often.
+func (p *producer) send(start time.Time) (repeats int64, err error) {
+	for ; ; repeats++ {
 		p.last, err = p.conn.SendBatch(p.frame)
 		if err == nil || !busy(err) || time.Since(start) > retryLimit {
-			return err
+			return repeats, err
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(retryPause)
 	}
 }
 

@@ -15,6 +15,7 @@ type recorder struct {
 	bytes    int64 // payload
 	messages int64
 	batches  int64
+	repeats  int64         // batches sent again because the server had asked for it
 	last     time.Duration // end of the last batch since origin
 }
 

@@ -22,6 +22,7 @@ type Group struct {
 	Bytes     int64     `json:"payload_bytes"`
 	Messages  int64     `json:"messages"`
 	Batches   int64     `json:"batches"`
+	Repeats   int64     `json:"repeated_batches"` // the server had answered that it could not take them now
 	WallClock WallClock `json:"wall_clock"`
 	Reference Reference `json:"reference"`
 }
@@ -41,6 +42,7 @@ func newGroup(r actorRole, recs []*recorder, smoothing int) Group {
 		g.Bytes += rec.bytes
 		g.Messages += rec.messages
 		g.Batches += rec.batches
+		g.Repeats += rec.repeats
 	}
 	g.WallClock = wallClock(recs)
 	g.Reference = reference(recs, smoothing)
@@ -108,8 +110,12 @@ func (p *printer) report(r Report) {
 	p.linef("%s", r.Kind)
 	for _, g := range r.Groups {
 		w, f := g.WallClock, g.Reference
-		p.linef("  %s: %d actors, %d batches, %d messages, %.3f GB of payload in %.3f s",
-			g.Role, g.Actors, g.Batches, g.Messages, float64(g.Bytes)/1e9, w.Seconds)
+		repeats := ""
+		if g.Repeats > 0 {
+			repeats = fmt.Sprintf(", %d batches sent again", g.Repeats)
+		}
+		p.linef("  %s: %d actors, %d batches, %d messages, %.3f GB of payload in %.3f s%s",
+			g.Role, g.Actors, g.Batches, g.Messages, float64(g.Bytes)/1e9, w.Seconds, repeats)
 		p.linef("    %-11s %10s %12s %12s %9s %9s %9s %9s %9s %9s %9s %9s", "", "MB/s", "messages/s",
 			"MB/s actor", "p50 ms", "p90", "p95", "p99", "p99.9", "p99.99", "min", "max")
 		p.figures("wall clock", w.MBPerSec, w.MessagesPerSec, w.SlowestMBPerSec, w.Latency, w.MinMillis, w.MaxMillis)

@@ -27,7 +27,8 @@ type target struct {
 
 const (
 	topicName  = "topic-1"
-	retryLimit = 30 * time.Second // for transient answers while streams are prepared
+	retryLimit = 30 * time.Second // for transient answers: as long as a client of the protocol would wait
+	retryPause = time.Millisecond // before a batch is sent again
 )
 
 func streamName(i int) string { return "bench-stream-" + strconv.Itoa(i) }

@@ -112,14 +112,16 @@ func TestProducer_WarmUpIsWrittenAndNotRecorded(t *testing.T) {
 func TestProducer_SendsAgainWhatWasNotAccepted(t *testing.T) {
 	fs := startFake(t)
 	fs.deny, fs.denials = protocol.CodeTransientNotAccepted, 3
-	if _, err := benchLine(t, "-m", "10", "-P", "1", "-b", "5", "pp", "-p", "1", "--server-address", fs.addr); err != nil {
+	out, err := benchLine(t, "-m", "10", "-P", "1", "-b", "5", "--output", "json", "pp", "-p", "1", "--server-address", fs.addr)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if sends, _ := fs.partition("bench-stream-1"); sends != 5 {
-		t.Errorf("%d sends stored", sends)
+	sends, _ := fs.partition("bench-stream-1")
+	if g := decodeReport(t, out).Groups[0]; sends != 5 || g.Batches != 5 || g.Repeats != 3 {
+		t.Errorf("%d stored, %d recorded, %d sent again; want 5, 5 and 3", sends, g.Batches, g.Repeats)
 	}
 	fs.deny, fs.denials = protocol.CodeUnauthorized, 1
-	_, err := benchLine(t, "-m", "10", "-P", "1", "-b", "5", "pp", "-p", "1", "--server-address", fs.addr)
+	_, err = benchLine(t, "-m", "10", "-P", "1", "-b", "5", "pp", "-p", "1", "--server-address", fs.addr)
 	if code, ok := rawclient.CodeOf(err); !ok || code != protocol.CodeUnauthorized {
 		t.Errorf("got %v, want the denial", err)
 	}
@@ -182,11 +184,27 @@ func TestPipelined_EveryFrameIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestPipelined_SendsAgainWhatWasNotAccepted(t *testing.T) {
+	fs := startFake(t)
+	fs.deny, fs.denials = protocol.CodeTransientNotAccepted, 5
+	out, err := benchLine(t, "-m", "64", "-b", "300", "--output", "json", "pipelined", "--window", "3", "--server-address", fs.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sends, _ := fs.partition("bench-stream-1")
+	if g := decodeReport(t, out).Groups[0]; g.Repeats != 5 || g.Batches < 300 || int64(sends) < g.Batches {
+		t.Errorf("%d stored, %d recorded, %d sent again", sends, g.Batches, g.Repeats)
+	}
+	if out, err = benchLine(t, "-m", "64", "-b", "3", "pipelined", "--server-address", fs.addr); err != nil || strings.Contains(out, "sent again") {
+		t.Errorf("%v; nothing was refused:\n%s", err, out)
+	}
+}
+
 func TestPipelined_StopsAtTheFirstRefusal(t *testing.T) {
 	fs := startFake(t)
-	fs.deny, fs.denials = protocol.CodeTransientNotAccepted, 1
+	fs.deny, fs.denials = protocol.CodeUnauthorized, 1
 	_, err := benchLine(t, "-b", "3000", "pipelined", "--server-address", fs.addr)
-	if code, ok := rawclient.CodeOf(err); !ok || code != protocol.CodeTransientNotAccepted {
+	if code, ok := rawclient.CodeOf(err); !ok || code != protocol.CodeUnauthorized {
 		t.Errorf("got %v, want the denial", err)
 	}
 }
