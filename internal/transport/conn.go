@@ -24,6 +24,7 @@ type Conn struct {
 	reading  sync.Mutex
 	in       frameReader
 	chunk    *readChunk
+	block    readBlock
 	size     readSize
 	handed   bool  // something was handed over since the last ReadEnd
 	framesIn int64 // frames since the last ReadEnd
@@ -150,6 +151,7 @@ func (c *Conn) serve() {
 	c.reading.Lock()
 	c.in.drop()
 	c.releaseChunk()
+	c.block.drop()
 	c.reading.Unlock()
 
 	// A client that ended its half, a frame that cannot be delimited and our own wish to stop leave

@@ -20,10 +20,11 @@
 // # Memory and limits
 //
 // A connection that waits for its next request keeps no read buffer; large read buffers are borrowed for
-// as long as bytes are there. Bodies up to 16 KiB share slabs of 4 to 256 KiB, larger ones get a lease that
-// is never more than 1.25 MiB or twice the bytes that really arrived. A connection is not read any further
-// while too many exchanges are open, too many answer bytes wait unwritten, too many request bytes are held
-// by open exchanges, or its session paused it.
+// as long as bytes are there. One that fills the largest reads has a block of 512 KiB that they land in;
+// bodies of 1 to 16 KiB stay there. Other bodies up to 16 KiB share slabs of 4 to 256 KiB, larger ones get a
+// lease that is never more than 1.25 MiB or twice the bytes that really arrived. A connection is not read
+// any further while too many exchanges are open, too many answer bytes wait unwritten, too many request
+// bytes are held by open exchanges, or its session paused it.
 //
 // # Layers
 //

@@ -32,8 +32,9 @@ type frameReader struct {
 }
 
 // feed consumes p. It returns what is left of p when the sink has no room for another frame, and
-// ErrFrameSize when the stream cannot be delimited; then the reader must not be fed any more.
-func (r *frameReader) feed(p []byte, now int64) ([]byte, error) {
+// ErrFrameSize when the stream cannot be delimited; then the reader must not be fed any more. With a lease, p
+// lies in its memory, which nobody writes to as long as there are references: bodies may stay there.
+func (r *frameReader) feed(p []byte, lease *buffer.Lease, now int64) ([]byte, error) {
 	for len(p) > 0 {
 		if r.x == nil {
 			if r.x = r.sink.begin(); r.x == nil {
@@ -50,7 +51,7 @@ func (r *frameReader) feed(p []byte, now int64) ([]byte, error) {
 				return nil, ErrFrameSize
 			}
 			if r.headHave == protocol.HeaderSize {
-				r.open(now)
+				p = r.open(p, lease, now)
 			}
 			continue
 		}
@@ -67,8 +68,9 @@ func (r *frameReader) sizeInRange() bool {
 	return size >= protocol.HeaderSize && uint64(size) <= uint64(r.limit)
 }
 
-// open makes room for the body of a frame whose header is complete.
-func (r *frameReader) open(now int64) {
+// open makes room for the body of a frame whose header is complete, unless the body lies whole at the start of
+// p and may stay there. It returns what is left of p.
+func (r *frameReader) open(p []byte, lease *buffer.Lease, now int64) []byte {
 	n := int(r.x.Header.Common().Size()) - protocol.HeaderSize
 	r.x.bodyLen = n
 	r.large = n > smallBodyBytesMax
@@ -76,11 +78,17 @@ func (r *frameReader) open(now int64) {
 	case n == 0:
 		r.deliver()
 	case r.large:
-		lease := r.pool.Get(min(n, firstLeaseBytes))
-		r.x.Body = vsr.Body{Lease: lease, Bytes: lease.Bytes}
+		own := r.pool.Get(min(n, firstLeaseBytes))
+		r.x.Body = vsr.Body{Lease: own, Bytes: own.Bytes}
+	case lease != nil && n >= inPlaceBytesMin && n <= len(p):
+		lease.Retain()
+		r.x.Body = vsr.Body{Lease: lease, Bytes: p[:n:n]}
+		r.deliver()
+		return p[n:]
 	default:
 		r.x.Body = r.slab.take(r.pool, n, now)
 	}
+	return p
 }
 
 // room is where the next body bytes go; never empty. A full lease grows to twice its size first.

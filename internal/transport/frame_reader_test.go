@@ -75,14 +75,23 @@ func run(t testing.TB, stream []byte, limit int, next func(most int) int) {
 		n := next(len(rest))
 		p := rest[:n]
 		rest = rest[n:]
+		var lease *buffer.Lease
+		if next(2) == 1 {
+			lease = pool.Get(n)
+			copy(lease.Bytes, p)
+			p = lease.Bytes
+		}
 		for len(p) > 0 && err == nil {
-			p, err = r.feed(p, 0)
+			p, err = r.feed(p, lease, 0)
 			if err == nil && len(p) > 0 && sink.room != 0 {
 				t.Fatalf("stopped with %d bytes left and room for %d frames", len(p), sink.room)
 			}
 			if len(p) > 0 {
 				sink.room = next(3)
 			}
+		}
+		if lease != nil {
+			lease.Release()
 		}
 	}
 	want, bad := deframe(stream, limit)
@@ -131,7 +140,7 @@ func TestFrameReader_AClaimedSizeAllocatesLittle(t *testing.T) {
 	sink := &collector{t: t, room: 1}
 	r := frameReader{sink: sink, pool: pool, limit: 64 << 20}
 	head := request(1, nil)
-	if _, err := r.feed(putSize(head, 64<<20), 0); err != nil {
+	if _, err := r.feed(putSize(head, 64<<20), nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	arrived := 0
@@ -160,10 +169,10 @@ func TestFrameReader_SizeTable(t *testing.T) {
 		r := frameReader{sink: &collector{t: t, room: 1}, pool: buffer.New(0), limit: limit}
 		frame := putSize(request(1, nil), c.size)
 		// The verdict falls with the last byte of the size field.
-		if _, err := r.feed(frame[:sizeFieldEnd-1], 0); err != nil {
+		if _, err := r.feed(frame[:sizeFieldEnd-1], nil, 0); err != nil {
 			t.Errorf("%s: refused before its size was known", c.name)
 		}
-		_, err := r.feed(frame[sizeFieldEnd-1:sizeFieldEnd], 0)
+		_, err := r.feed(frame[sizeFieldEnd-1:sizeFieldEnd], nil, 0)
 		if c.ok != (err == nil) {
 			t.Errorf("%s: %v", c.name, err)
 		}

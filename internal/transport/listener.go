@@ -217,6 +217,7 @@ func (c *Conn) sweep() {
 		}
 	case quiet >= int64(c.hub.opts.IdleAfter):
 		c.in.slab.drop()
+		c.block.drop()
 		c.answers.trim()
 		c.size = readSize{}
 	}

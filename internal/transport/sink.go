@@ -122,6 +122,18 @@ func (c *Conn) releaseChunk() {
 	}
 }
 
+// readRoom is the memory for the next read: a block of its own for a connection that fills the largest reads,
+// the shared chunk for any other.
+func (c *Conn) readRoom() []byte {
+	n := c.size.next()
+	if n == readBytesMax {
+		return c.block.room(c.in.pool)
+	}
+	c.block.drop()
+	c.borrowChunk()
+	return c.chunk[:n]
+}
+
 // arrived takes up bytes that were read: into the target of the frame reader if direct, else anywhere.
 // When the connection may not take up all frames in p, it waits here. The caller holds reading.
 func (c *Conn) arrived(p []byte, direct bool) error {
@@ -133,21 +145,22 @@ func (c *Conn) arrived(p []byte, direct bool) error {
 		c.endRead()
 		return nil
 	}
-	rest, err := c.in.feed(p, now)
+	lease := c.block.landed(p)
+	rest, err := c.in.feed(p, lease, now)
 	c.endRead()
 	if err != nil || len(rest) == 0 {
 		return err
 	}
-	return c.arrivedLate(rest)
+	return c.arrivedLate(rest, lease)
 }
 
 // arrivedLate takes up the frames of a read that went beyond the limits of the connection.
-func (c *Conn) arrivedLate(p []byte) error {
+func (c *Conn) arrivedLate(p []byte, lease *buffer.Lease) error {
 	var spill *buffer.Lease
 	for {
 		if !c.hasRoom() {
 			c.hub.opts.Metrics.Starved.Add(1)
-			if spill == nil { // a wait may be long: keep memory of the size of p, not a whole chunk
+			if spill == nil && lease == nil { // a wait may be long: keep memory of the size of p, not a whole chunk
 				spill = c.hub.opts.Pool.Get(len(p))
 				defer spill.Release()
 				copy(spill.Bytes, p)
@@ -161,7 +174,7 @@ func (c *Conn) arrivedLate(p []byte) error {
 		}
 		now := c.hub.clock.Load()
 		c.lastRead.Store(now)
-		rest, err := c.in.feed(p, now)
+		rest, err := c.in.feed(p, lease, now)
 		c.endRead()
 		if err != nil || len(rest) == 0 {
 			return err
@@ -182,8 +195,8 @@ func (c *Conn) endRead() {
 	c.Flush()
 }
 
-// readSize is the length of the next read: four times as much after a full one, less after many that
-// stayed far below.
+// readSize is the length of the next read: four times as much after one that filled its memory, less after many
+// that stayed far below.
 type readSize struct {
 	bytes int
 	low   int
@@ -191,16 +204,17 @@ type readSize struct {
 
 func (s *readSize) next() int { return max(s.bytes, readBytesMin) }
 
-func (s *readSize) observe(n int) {
-	asked := s.next()
+// observe learns from a read of n bytes into memory of asked.
+func (s *readSize) observe(n, asked int) {
+	size := s.next()
 	switch {
 	case n == asked:
-		s.bytes, s.low = min(asked*4, readBytesMax), 0
-	case n > asked/8:
+		s.bytes, s.low = min(size*4, readBytesMax), 0
+	case n > size/8:
 		s.low = 0
 	default:
 		if s.low++; s.low == 32 {
-			s.bytes, s.low = max(asked/4, readBytesMin), 0
+			s.bytes, s.low = max(size/4, readBytesMin), 0
 		}
 	}
 }

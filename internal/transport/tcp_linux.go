@@ -93,8 +93,7 @@ func (s *tcpSink) readReady(c *Conn, fd int) (wait bool, err error) {
 		}
 		p, direct := c.in.target(), true
 		if p == nil {
-			c.borrowChunk()
-			p, direct = c.chunk[:c.size.next()], false
+			p, direct = c.readRoom(), false
 		}
 		n, err := syscall.Read(fd, p)
 		s.metrics.Reads.Add(1)
@@ -111,7 +110,7 @@ func (s *tcpSink) readReady(c *Conn, fd int) (wait bool, err error) {
 			return false, io.EOF
 		}
 		if !direct {
-			c.size.observe(n)
+			c.size.observe(n, len(p))
 		}
 		if err := c.arrived(p[:n], direct); err != nil {
 			return false, err
