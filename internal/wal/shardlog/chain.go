@@ -100,11 +100,7 @@ func (fl *foundLog) readChain(numbers []uint64) error {
 		if len(numbers) == 0 {
 			return nil
 		}
-		// The first file of a log may be there before its head is; it has no records then.
-		oldest, newest = 1, 0
-		if fl.broken == nil && (len(numbers) > 1 || numbers[0] != 1) {
-			fl.breaks(headName, "is missing")
-		}
+		oldest, newest = numbers[0], counterMax // the first files of a log may be there before its head is
 	}
 	for _, n := range numbers {
 		name := fileName(n, walSuffix)
@@ -137,6 +133,9 @@ func (fl *foundLog) readChain(numbers []uint64) error {
 // follows says why f does not continue the chain.
 func (fl *foundLog) follows(f *logFile) error {
 	if len(fl.files) == 0 {
+		if !fl.hasHead && f.header.prevNumber != 0 {
+			return fmt.Errorf("follows file %d, which is missing like the head", f.header.prevNumber)
+		}
 		return nil
 	}
 	last := &fl.files[len(fl.files)-1].header

@@ -84,6 +84,9 @@ func (ls *Logs) scanFiles() error {
 		}
 	}
 	for _, fl := range ls.found {
+		if !fl.hasHead && slices.ContainsFunc(fl.files, func(f *logFile) bool { return f.end > fileHeaderBytes }) {
+			fl.breaks(headName, "is missing, but there are records") // none is written before the head is
+		}
 		if fl.broken != nil {
 			ls.damage = append(ls.damage, fl.broken)
 		}
