@@ -106,10 +106,12 @@ type MissingError struct {
 
 func (e *MissingError) Error() string {
 	if e.Op == 0 {
-		return fmt.Sprintf("journal file %s is missing or empty, but its sibling holds entries", e.File)
+		return fmt.Sprintf("journal file %s is missing or empty, but its sibling holds entries%s", e.File, missingRemedy)
 	}
-	return fmt.Sprintf("journal file %s is missing or empty, but its sibling knows op %d", e.File, e.Op)
+	return fmt.Sprintf("journal file %s is missing or empty, but its sibling knows op %d%s", e.File, e.Op, missingRemedy)
 }
+
+const missingRemedy = "; nothing was changed: put the file back, or restore the whole data directory from one backup"
 
 // EntryError says that an entry no longer reads as it was written.
 type EntryError struct {
