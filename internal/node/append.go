@@ -69,7 +69,9 @@ func (g *group) syncFull() {
 		if err != nil {
 			g.shard.node.log.Error("sync of a full segment", "partition", g.id.String(), "error", err)
 			g.shard.node.metrics.syncFailures.Inc()
-			g.files.lost = errors.Join(g.files.lost, err)
+			if set.lost {
+				g.files.lost = errors.Join(g.files.lost, err)
+			}
 		}
 	})
 }

@@ -65,7 +65,7 @@ func (n *Node) syncNames() error {
 // openPartitions recovers every partition that has a directory, and removes what the metadata no longer
 // knows. Directories are read in parallel, one task per partition.
 func (n *Node) openPartitions() error {
-	found, err := n.listPartitions()
+	found, hidden, err := n.listPartitions()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (n *Node) openPartitions() error {
 		p, topic, ok := findPartition(n.View(), id)
 		if !ok {
 			if err := n.setAside(n.partitionDir(id)); err != nil {
-				return err
+				n.log.Error("remove deleted partition", "dir", n.partitionDir(id), "error", err) // the next start tries again
 			}
 			continue
 		}
@@ -86,7 +86,42 @@ func (n *Node) openPartitions() error {
 		n.readers.put(id, g.reader)
 		s.load(g, p.PurgeGeneration)
 	}
+	for _, h := range hidden {
+		n.fenceHidden(h)
+	}
 	return n.awaitOpen()
+}
+
+// hiddenTopics are the topics of a stream, or one of them, whose folder cannot be listed: what their partitions hold is
+// not known.
+type hiddenTopics struct {
+	stream uint32
+	topic  uint32
+	all    bool
+	err    error
+}
+
+// fenceHidden fences every partition of h that the metadata knows.
+func (n *Node) fenceHidden(h hiddenTopics) {
+	st := n.View().StreamByID(h.stream)
+	if st == nil {
+		n.log.Error("folder cannot be listed", "error", h.err)
+		return
+	}
+	for t := range st.Topics() {
+		for i := uint32(0); i < t.PartitionsCount() && (h.all || t.ID == h.topic); i++ {
+			id, err := protocol.PartitionGroup(h.stream, t.ID, i)
+			p, known := t.Partition(i)
+			if err != nil || !known {
+				continue
+			}
+			s := n.shards[n.shardIndex(id)]
+			g := s.newGroup(id, p, t)
+			s.groups[id] = g
+			n.readers.put(id, g.reader)
+			g.fence(fmt.Errorf("folder of its topic cannot be listed: %w", h.err))
+		}
+	}
 }
 
 // load reads the directory of g on its lane.
@@ -129,22 +164,24 @@ func (s *shard) opening() bool {
 	return false
 }
 
-// listPartitions returns the partitions that have a directory, ascending.
-func (n *Node) listPartitions() ([]protocol.GroupID, error) {
-	var ids []protocol.GroupID
+// listPartitions returns the partitions that have a directory, ascending, and the topics for which that cannot be
+// found out.
+func (n *Node) listPartitions() (ids []protocol.GroupID, hidden []hiddenTopics, err error) {
 	streams, err := n.numbersIn(n.layout.Streams())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, stream := range streams {
 		topics, err := n.numbersIn(n.layout.Topics(stream))
 		if err != nil {
-			return nil, err
+			hidden = append(hidden, hiddenTopics{stream: stream, all: true, err: err})
+			continue
 		}
 		for _, topic := range topics {
 			parts, err := n.numbersIn(n.layout.Partitions(stream, topic))
 			if err != nil {
-				return nil, err
+				hidden = append(hidden, hiddenTopics{stream: stream, topic: topic, err: err})
+				continue
 			}
 			for _, part := range parts {
 				if id, err := protocol.PartitionGroup(stream, topic, part); err == nil {
@@ -153,7 +190,7 @@ func (n *Node) listPartitions() ([]protocol.GroupID, error) {
 			}
 		}
 	}
-	return ids, nil
+	return ids, hidden, nil
 }
 
 // numbersIn lists the directory entries that are plain numbers. A missing directory has none.

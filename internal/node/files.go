@@ -133,6 +133,7 @@ type syncSet struct {
 	writers  []*segment.Writer
 	full     int // the first of writers are full: they are closed once synced
 	dirDirty bool
+	lost     bool // after run: bytes or names may be gone that no later sync can vouch for
 }
 
 // toSync returns everything written and not known to be durable.
@@ -173,9 +174,12 @@ func (s *syncSet) run() error {
 	var err error
 	for _, w := range s.writers {
 		err = errors.Join(err, w.Datasync())
+		s.lost = s.lost || w.Lost()
 	}
 	if s.dirDirty {
-		err = errors.Join(err, s.fs.SyncDir(s.dir))
+		derr := s.fs.SyncDir(s.dir)
+		s.lost = s.lost || derr != nil
+		err = errors.Join(err, derr)
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -217,7 +218,12 @@ func (n *Node) FlushPartition(id protocol.GroupID, revision uint64, fsync bool) 
 			synced <- nil
 		default:
 			set := g.files.held()
-			g.submit(set.run, func(err error) { synced <- err })
+			g.submit(set.run, func(err error) {
+				if set.lost && !g.part.Config().Options.EnforceFsync { // otherwise the append finds out and writes anew
+					g.files.lost = errors.Join(g.files.lost, err)
+				}
+				synced <- err
+			})
 		}
 	})
 	if !ok {

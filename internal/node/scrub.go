@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galgolog/galgo/internal/partition"
@@ -29,13 +31,23 @@ const (
 type scrubber struct {
 	node    *Node
 	reading bool // holds one of the places for readers of the device, which polls share
-	started time.Time
-	told    time.Time
+	total   *scrubTotal
 	appends uint64
 	slow    uint64
 	begun   time.Time // of the chunk before
 	bytes   int64
-	damages uint64
+}
+
+// scrubWorkers read at once: one alone leaves the device idle while it hashes.
+const scrubWorkers = 2
+
+// scrubTotal is what all workers have done. Safe for concurrent use.
+type scrubTotal struct {
+	started time.Time
+	next    atomic.Int64 // job
+	bytes   atomic.Int64
+	damages atomic.Uint64
+	told    atomic.Int64 // lines of progress
 }
 
 // scrubJob is one sealed segment that is to be read.
@@ -46,30 +58,39 @@ type scrubJob struct {
 
 var errStopped = errors.New("the node stops")
 
-// scrub runs once, on a goroutine of its own.
+// scrub runs once, on goroutines of its own.
 func (n *Node) scrub() {
 	jobs, total := n.scrubJobs()
 	if len(jobs) == 0 {
 		n.scrubbed.Store(true)
 		return
 	}
-	now := time.Now()
-	s := &scrubber{node: n, started: now, told: now}
+	t := &scrubTotal{started: time.Now()}
 	n.metrics.scrubPending.Store(uint64(total))
 	n.log.Info("scrub begins: sealed segments are verified in the background", "segments", len(jobs), "bytes", total)
-	for i := range jobs {
-		if err := s.segment(&jobs[i]); err != nil {
-			n.log.Info("scrub ended before its end", "bytes", s.bytes, "of", total, "reason", err)
-			return
-		}
+	errs := make([]error, scrubWorkers)
+	var workers sync.WaitGroup
+	for w := range scrubWorkers {
+		workers.Go(func() {
+			s := &scrubber{node: n, total: t}
+			for i := t.next.Add(1) - 1; i < int64(len(jobs)) && errs[w] == nil; i = t.next.Add(1) - 1 {
+				errs[w] = s.segment(&jobs[i])
+			}
+		})
+	}
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		n.log.Info("scrub ended before its end", "bytes", t.bytes.Load(), "of", total, "reason", errStopped)
+		return
 	}
 	n.metrics.scrubPending.Store(0)
-	n.scrubbed.Store(s.damages == 0) // or the next start tells again
+	damages := t.damages.Load()
+	n.scrubbed.Store(damages == 0) // or the next start tells again
 	tell, message := n.log.Info, "scrub ends: all of it is intact"
-	if s.damages > 0 {
+	if damages > 0 {
 		tell, message = n.log.Error, "scrub ends: damage was found, see above"
 	}
-	tell(message, "bytes", s.bytes, "damages", s.damages, "took", time.Since(s.started).Round(time.Millisecond).String())
+	tell(message, "bytes", t.bytes.Load(), "damages", damages, "took", time.Since(t.started).Round(time.Millisecond).String())
 }
 
 // scrubJobs lists what to read, by partition and offset.
@@ -110,9 +131,8 @@ func (s *scrubber) segment(j *scrubJob) error {
 		return nil
 	}
 	for _, d := range found {
-		s.damages++
 		s.node.metrics.scrubDamages.Inc()
-		if s.damages <= scrubDamagesTold {
+		if s.total.damages.Add(1) <= scrubDamagesTold {
 			s.node.log.Error("scrub: damage", "partition", j.reader.id.String(), "segment", segment.LogName(d.Start), "byte", d.Position,
 				"next_byte", d.Next, "first_offset", d.First, "last_offset", d.Last, "error", d.Err)
 		}
@@ -141,14 +161,15 @@ func (s *scrubber) pace(bytes int64) error {
 	s.release()
 	pause := s.politeness()
 	if limit := n.limits.ScrubRate; limit > 0 {
-		pause = max(pause, time.Duration(float64(s.bytes)/float64(limit)*float64(time.Second))-time.Since(s.started))
+		due := time.Duration(float64(s.bytes) * scrubWorkers / float64(limit) * float64(time.Second))
+		pause = max(pause, due-time.Since(s.total.started))
 	}
 	if err := s.sleep(pause); err != nil {
 		return err
 	}
-	if now := time.Now(); now.Sub(s.told) >= scrubTellsEvery {
-		s.told = now
-		n.log.Info("scrub goes on", "bytes", s.bytes, "left_bytes", n.metrics.scrubPending.Load(), "damages", s.damages)
+	told := s.total.told.Load()
+	if time.Since(s.total.started) >= time.Duration(told+1)*scrubTellsEvery && s.total.told.CompareAndSwap(told, told+1) {
+		n.log.Info("scrub goes on", "bytes", s.total.bytes.Load(), "left_bytes", n.metrics.scrubPending.Load(), "damages", s.total.damages.Load())
 	}
 	select {
 	case n.coldReads <- struct{}{}:
@@ -158,6 +179,7 @@ func (s *scrubber) pace(bytes int64) error {
 	s.reading = true
 	s.begun = time.Now()
 	s.bytes += bytes
+	s.total.bytes.Add(bytes)
 	n.metrics.scrubBytes.Add(uint64(bytes))
 	n.metrics.scrubPending.Add(-uint64(bytes))
 	return nil

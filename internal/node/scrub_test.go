@@ -111,14 +111,14 @@ func TestScrub_ForgetsWhatWasRemoved(t *testing.T) {
 	jobs, _ := s.n.scrubJobs()
 	s.commit(protocol.OpTruncatePartition, command.TruncatePartition{TopicRef: topicZero, UpTo: 6}.Append(nil))
 	s.advance(5)
-	w := scrubber{node: s.n}
+	w := scrubber{node: s.n, total: &scrubTotal{}}
 	for i := range jobs {
 		if err := w.segment(&jobs[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if left := len(s.n.readers.get(id).part.View().Sealed); left == len(jobs) || w.damages != 0 {
-		t.Errorf("%d of %d segments are left, %d damages", left, len(jobs), w.damages)
+	if left := len(s.n.readers.get(id).part.View().Sealed); left == len(jobs) || w.total.damages.Load() != 0 {
+		t.Errorf("%d of %d segments are left, %d damages", left, len(jobs), w.total.damages.Load())
 	}
 	if len(s.n.coldReads) != 0 {
 		t.Error("the scrub keeps its place among the readers")

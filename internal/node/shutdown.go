@@ -54,7 +54,7 @@ func (s *shard) close() error {
 		s.node.exec.Submit(g.lane, func() {
 			set := g.files.toSync()
 			set.dirDirty = true
-			err := set.run()
+			err := errors.Join(g.files.lost, set.run())
 			if err == nil {
 				err = g.syncOffsets()
 			}

@@ -242,6 +242,14 @@ func (w *Writer) syncLog(call func(vfs.File) error, size int64, epoch uint64) er
 	return w.flushIndexTo(min(w.synced, w.size))
 }
 
+// Lost reports that a sync of the log failed and that its bytes were not written again since: a later sync proves
+// nothing. An index that could not be synced loses nothing.
+func (w *Writer) Lost() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
+}
+
 // Start is the offset that the segment is named after.
 func (w *Writer) Start() uint64 { return w.start }
 
