@@ -11,8 +11,8 @@ import (
 // groupScan is a GroupLog in the making.
 type groupScan struct {
 	GroupLog
-	// gap is the damage that the group must still chain across.
-	gap *InteriorError
+	// gap is damage that the group must still chain across, crossed such that it has.
+	gap, crossed *InteriorError
 }
 
 // collect takes in one intact record. Records of a group come in their order.
@@ -110,7 +110,22 @@ func (g *groupScan) chains(e *EntryRef) {
 	if checksum.IsZero() || e.Op != op+1 || e.Parent != checksum {
 		g.State, g.Reason = Lost, g.gap
 	}
-	g.gap = nil
+	g.gap, g.crossed = nil, g.gap
+}
+
+// hasGround reports whether the first prepare follows the checkpoint. A group that lost its checkpoint in damage may
+// chain across it all the same.
+func (g *groupScan) hasGround() bool {
+	var ground uint64
+	if g.Checkpoint != nil {
+		ground = g.Checkpoint.Op
+	}
+	for i := range g.Entries {
+		if !g.Entries[i].IsLocal() {
+			return g.Entries[i].Op == ground+1
+		}
+	}
+	return true
 }
 
 // truncate drops prepares from an op on. Local records stay, behind what is left.
@@ -131,7 +146,7 @@ func (g *groupScan) checkpoint(c *Checkpoint) {
 // trust notes that the records of the group are whole from this point on.
 func (g *groupScan) trust(life uint64) {
 	g.TrustLife = max(g.TrustLife, life)
-	g.State, g.Reason, g.gap, g.LostMark = Intact, nil, nil, false
+	g.State, g.Reason, g.gap, g.crossed, g.LostMark = Intact, nil, nil, nil, false
 }
 
 // control takes in a record of another kind, whose payload is known to decode, and returns the op of its mark.
@@ -183,6 +198,9 @@ func (g *groupScan) control(kind wal.Kind, life uint64, payload []byte) (op uint
 func (ls *Logs) finishGroups() {
 	for _, inc := range ls.registry.incarnations {
 		g := inc.scan
+		if g.gap == nil && g.crossed != nil && !g.hasGround() {
+			g.gap = g.crossed
+		}
 		if g.gap != nil {
 			g.State, g.Reason = Lost, g.gap
 		}
