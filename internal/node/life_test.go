@@ -87,14 +87,14 @@ func (l *life) try(count, size int) (base uint64, code protocol.Code) {
 	first := l.next
 	l.next += uint64(count)
 	a := l.send(l.id, l.rev, record(l.t, first, count, size))
-	for range 2 * ticksPerSecond {
+	for range 4 * ticksPerSecond {
 		if l.settle(); l.answered(a) {
 			break
 		}
 		l.clock.ticks++
 	}
 	if !l.answered(a) {
-		l.t.Fatal("a send was not answered in two seconds")
+		l.t.Fatal("a send was not answered in four seconds")
 	}
 	if a.code == protocol.Success {
 		for i := range uint64(count) {

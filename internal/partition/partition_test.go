@@ -274,6 +274,36 @@ func TestRetention_ExpirySizeAndConsumerBarrier(t *testing.T) {
 			t.Fatalf("first offset %d: a consumer that stored 4 has not seen 5", got)
 		}
 	})
+	t.Run("active bytes are not counted", func(t *testing.T) {
+		s := newStory(t, Config{Options: Options{SegmentBytes: 1000, BudgetBytes: 10_000}})
+		s.send(1, 500)
+		s.send(1, 500) // a segment larger than it should be, inside the floor of the budget
+		s.send(1, 600) // active
+		s.p.SetOptions(Options{SegmentBytes: 1000, BudgetBytes: s.p.View().Sealed[0].Size})
+		if s.p.Retain(0); len(s.p.TakeJobs()) != 0 {
+			t.Fatal("the newest sealed segment was removed")
+		}
+		s.p.SetOptions(Options{SegmentBytes: 1000, BudgetBytes: s.p.View().Sealed[0].Size - 1})
+		if s.p.Retain(0); len(s.p.TakeJobs()) != 1 {
+			t.Fatal("what does not fit the budget was kept")
+		}
+	})
+	t.Run("never the active one, however old", func(t *testing.T) {
+		s := newStory(t, Config{Options: Options{SegmentBytes: 1000, ExpiryMicros: 1}})
+		s.send(1, 100)
+		if s.p.Retain(1 << 60); len(s.p.TakeJobs()) != 0 {
+			t.Fatal("the active segment was removed")
+		}
+	})
+	t.Run("more than there are", func(t *testing.T) {
+		s := build(Options{})
+		if upTo, ok := s.p.EndOfOldest(1 << 30); !ok || upTo != 39 {
+			t.Fatalf("the oldest of too many ends at %d %v", upTo, ok)
+		}
+		if _, ok := s.p.EndOfOldest(0); ok {
+			t.Fatal("none of them ends somewhere")
+		}
+	})
 	t.Run("delete segments", func(t *testing.T) {
 		s := build(Options{})
 		upTo, ok := s.p.EndOfOldest(3)
