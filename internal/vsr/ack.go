@@ -9,33 +9,57 @@ import (
 
 // onAppended takes the end of an append.
 func (r *Replica) onAppended(c Appended) {
-	switch {
-	case c.Op <= r.opDurable || c.Op > r.op:
-		r.drop(DropCompletion)
-	case c.Err != nil:
-		r.appendFailed(c)
-	default:
-		r.opDurable = c.Op
-		r.acknowledge()
-		r.advance()
+	seq := c.Seq
+	if seq == 0 {
+		s := r.ring.held(c.Op)
+		if s == nil || c.Op <= r.opDurable {
+			r.drop(DropCompletion)
+			return
+		}
+		seq = s.Seq
 	}
+	if c.Err != nil {
+		r.appendFailed(c.Err, seq)
+		return
+	}
+	for op := r.opDurable + 1; op <= r.top(); op++ {
+		s := r.ring.held(op)
+		if s != nil && !s.parked && s.Seq <= seq {
+			s.durable = true
+		} else if r.solo() {
+			break
+		}
+	}
+	r.advanceFrontiers()
+	r.acknowledge()
+	r.advance()
+	r.tryStart()
 }
 
 // acknowledge tells the primary of everything that the log holds and that was not acknowledged yet, once
 // the view is durable. The primary's own acknowledgement is the same step without a frame.
 func (r *Replica) acknowledge() {
-	if r.acked >= r.opDurable || !r.passGate() {
+	if r.status != statusNormal {
 		return
 	}
-	primary := r.IsPrimary()
-	for r.acked < r.opDurable {
-		r.acked++
-		if r.acked <= r.commitMin {
+	own := uint32(1) << r.self
+	primary, open := r.IsPrimary(), false
+	r.acked = max(r.acked, r.commitMin)
+	for op := r.acked + 1; op <= r.op; op++ {
+		s := r.ring.held(op)
+		if s == nil || !s.durable || !s.vouched || s.acks&own != 0 {
 			continue
 		}
-		s := r.ring.at(r.acked)
-		if s.acks |= 1 << r.self; !primary {
+		if !open && !r.passGate() {
+			return
+		}
+		open = true
+		r.ackedHead = max(r.ackedHead, op)
+		if s.acks |= own; !primary {
 			r.sendPrepareOk(s)
+		}
+		if op == r.acked+1 {
+			r.acked = op
 		}
 	}
 }
@@ -82,8 +106,10 @@ func (r *Replica) onPrepareOk(m *Message) {
 		r.drop(DropUnknownOp)
 		return
 	}
-	s := r.ring.at(ok.Op())
+	s := r.ring.held(ok.Op())
 	switch {
+	case s == nil:
+		r.drop(DropUnknownOp)
 	case s.Header.Common().Checksum() != ok.PrepareChecksum():
 		r.drop(DropDivergent)
 	case s.acks&(1<<m.From) != 0:
@@ -99,7 +125,11 @@ func (r *Replica) onPrepareOk(m *Message) {
 // passes a gap.
 func (r *Replica) advanceCommitMax() {
 	before := r.commitMax
-	for r.commitMax < r.acked && r.hasQuorum(r.ring.at(r.commitMax+1)) {
+	for r.commitMax < r.op {
+		s := r.ring.held(r.commitMax + 1)
+		if s == nil || s.acks&(1<<r.self) == 0 || !r.hasQuorum(s) {
+			break
+		}
 		r.commitMax++
 	}
 	if r.commitMax == before || r.solo() {
@@ -115,24 +145,34 @@ func (r *Replica) advanceCommitMax() {
 
 func (r *Replica) hasQuorum(s *slot) bool { return bits.OnesCount32(s.acks) >= int(r.quorum) }
 
-// appendFailed undoes the operations from the failed one on. A backup has claimed nothing about them. A
-// primary may only forget what no peer can have seen; otherwise another operation could take the same
-// position in the same view.
-func (r *Replica) appendFailed(c Appended) {
-	if !r.IsPrimary() {
-		r.unwind(c.Op)
+// appendFailed undoes the appends from number seq on. Of what came from peers nothing was claimed: its place
+// is empty until it comes again. A primary may only forget of its own what no peer can have seen; otherwise
+// another operation could take the same position in the same view.
+func (r *Replica) appendFailed(cause error, seq uint64) {
+	first := uint64(0)
+	for op := r.opDurable + 1; op <= r.top() && first == 0; op++ {
+		s := r.ring.held(op)
+		switch {
+		case s == nil || s.durable || s.parked || s.Seq < seq:
+		case s.minted && r.IsPrimary():
+			first = op
+		default:
+			r.unhold(s)
+		}
+	}
+	if first == 0 {
 		return
 	}
-	reach := c.Op <= r.commitMax
-	for op := c.Op; op <= r.op && !reach; op++ {
+	reach := first <= r.commitMax
+	for op := first; op <= r.op && !reach; op++ {
 		reach = r.out.left(r.ring.at(op))
 	}
 	if reach {
-		r.fail(fmt.Errorf("%w: append of op %d: %w", ErrUnreconcilable, c.Op, c.Err))
+		r.fail(fmt.Errorf("%w: append of op %d: %w", ErrUnreconcilable, first, cause))
 		return
 	}
-	r.machine.Unmint(c.Op)
-	r.unwind(c.Op)
+	r.machine.Unmint(first)
+	r.unwind(first)
 	r.promote()
 }
 
@@ -146,7 +186,7 @@ func (r *Replica) unwind(op uint64) {
 		r.out.retire(s)
 	}
 	r.op = op - 1
-	r.anchor = min(r.anchor, r.op)
+	r.retreat(op)
 	if r.op == r.commitMax {
 		r.timers.prepare.stop()
 	}

@@ -27,7 +27,7 @@ func (r *Replica) Propose(now Time, req *Request) Outcome {
 
 // admission decides whether a request may have a log position, room aside.
 func (r *Replica) admission(req *Request) Outcome {
-	if r.dead() || !r.IsPrimary() || r.recovering() {
+	if r.dead() || !r.IsPrimary() || r.loading() {
 		return r.refusal(protocol.CodeTransientNotAccepted)
 	}
 	if r.sessions == nil {
@@ -89,7 +89,7 @@ func isClient(id protocol.Uint128) bool { return !id.IsZero() && id != protocol.
 // inFlight reports whether a request of the client has a log position or waits for one.
 func (r *Replica) inFlight(client protocol.Uint128) bool {
 	for op := r.commitMin + 1; op <= r.op; op++ {
-		if r.ring.at(op).Header.Client() == client {
+		if s := r.ring.held(op); s != nil && s.Header.Client() == client {
 			return true
 		}
 	}
@@ -129,9 +129,20 @@ func (r *Replica) cancelQueue() {
 // cancelPrepares lets go of the operations from op on without an outcome.
 func (r *Replica) cancelPrepares(op uint64) {
 	for ; op <= r.op; op++ {
-		s := r.ring.at(op)
-		r.out.refused(s.request(), r.refusal(protocol.CodeTransientNotCommitted))
-		r.out.retire(s)
+		if s := r.ring.get(op); s != nil {
+			r.out.refused(s.request(), r.refusal(protocol.CodeTransientNotCommitted))
+			r.out.retire(s)
+		}
+	}
+}
+
+// cancelWaiters answers the requests behind prepares whose fate another view decides. The operations stay.
+func (r *Replica) cancelWaiters() {
+	for op := r.commitMin + 1; op <= r.op; op++ {
+		if s := r.ring.held(op); s != nil && s.waiter != nil {
+			r.out.refused(s.request(), r.refusal(protocol.CodeTransientNotCommitted))
+			s.waiter = nil
+		}
 	}
 }
 

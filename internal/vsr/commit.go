@@ -57,6 +57,9 @@ func (r *Replica) apply(s *slot) bool {
 	}
 	r.commitMin = h.Op()
 	r.commitChecksum = h.Common().Checksum()
+	if r.commitHeader != nil {
+		*r.commitHeader = *h
+	}
 	if s.waiter != nil {
 		r.out.committed(s.waiter, h, body)
 	} else {
@@ -68,8 +71,8 @@ func (r *Replica) apply(s *slot) bool {
 
 var zeroHeader [protocol.HeaderSize]byte
 
-// vouch takes the word of the primary of this view for the identity of an operation. A held entry with
-// another identity, and everything below that is not applied, is not applied on any other ground either.
+// vouch takes the word of the primary of this view for the identity of an operation. An entry of an older
+// view with another identity goes, and is fetched again.
 func (r *Replica) vouch(op uint64, checksum protocol.Uint128) DropReason {
 	switch {
 	case op > r.op || op < r.commitMin:
@@ -78,11 +81,18 @@ func (r *Replica) vouch(op uint64, checksum protocol.Uint128) DropReason {
 		if op > 0 && !r.commitChecksum.IsZero() && r.commitChecksum != checksum {
 			return DropDivergent
 		}
-	case r.ring.at(op).Header.Common().Checksum() != checksum:
-		r.anchor = r.commitMin
-		return DropDivergent
 	default:
-		r.anchor = max(r.anchor, op)
+		s := r.ring.get(op)
+		switch {
+		case s == nil:
+		case s.Header.Common().Checksum() == checksum:
+			r.vouchFor(s)
+		case !s.vouched:
+			r.forget(s)
+			return DropDivergent
+		default:
+			return DropDivergent
+		}
 	}
 	return DropNone
 }

@@ -33,6 +33,8 @@ const (
 	DropUnknownOp                 // acknowledgement of an op that is not in flight
 	DropStaleHeartbeat            // heartbeat counter not above the last one
 	DropCompletion                // completion that nobody waits for
+	DropUnasked                   // answer to a request that is not under way
+	DropStale                     // StartView that may be older than what this replica has acknowledged
 	dropReasons
 )
 
@@ -40,6 +42,7 @@ var dropNames = [dropReasons]string{
 	"none", "size", "command", "seal", "body checksum", "invalid", "reserved", "cluster", "sender", "group",
 	"revision", "unsupported", "broken", "status", "role", "old view", "newer view", "applied", "divergent",
 	"gap", "parent", "window", "duplicate", "unknown op", "stale heartbeat", "completion",
+	"unasked", "stale",
 }
 
 // String returns the label of the reason, for counters.

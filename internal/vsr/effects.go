@@ -11,6 +11,7 @@ type outbox struct {
 	effects  Effects
 	drained  bool
 	pass     uint64
+	appends  uint64 // number of the newest append
 	headers  []protocol.PrepareHeader
 	requests []Request
 	scratch  []byte
@@ -33,6 +34,7 @@ func (o *outbox) open() {
 	clear(e.Sends)
 	clear(e.Replies)
 	e.Appends, e.Sends, e.Replies = e.Appends[:0], e.Sends[:0], e.Replies[:0]
+	e.Truncates, e.Loads = e.Truncates[:0], e.Loads[:0]
 	clear(o.requests)
 	o.headers, o.requests = o.headers[:0], o.requests[:0]
 	if o.scratch = o.scratch[:0]; cap(o.scratch) > scratchKeepBytes {
@@ -52,6 +54,8 @@ func (r *Replica) Effects() *Effects {
 
 func (o *outbox) append(s *slot) {
 	s.pass = o.pass
+	o.appends++
+	s.Seq = o.appends
 	o.effects.Appends = append(o.effects.Appends, &s.Entry)
 }
 
@@ -67,6 +71,22 @@ func (o *outbox) sendEntry(to uint8, s *slot) *protocol.Header {
 		s.sentPass = o.pass
 	}
 	return o.send(to, s.Header.Common(), s.Body)
+}
+
+// withdraw takes back the undrained append of an operation.
+func (o *outbox) withdraw(s *slot) {
+	e := &o.effects
+	for i, entry := range e.Appends {
+		if entry == &s.Entry {
+			e.Appends = append(e.Appends[:i], e.Appends[i+1:]...)
+			return
+		}
+	}
+}
+
+// truncate asks the host to drop operations from its log, after what was asked for before.
+func (o *outbox) truncate(t Truncate) {
+	o.effects.Truncates = append(o.effects.Truncates, t)
 }
 
 // left reports whether a frame with the operation may have reached a peer.
@@ -96,6 +116,7 @@ func (o *outbox) discard() {
 	clear(e.Appends)
 	clear(e.Sends)
 	e.Superblock, e.Appends, e.Sends = nil, e.Appends[:0], e.Sends[:0]
+	e.Truncates, e.Loads = e.Truncates[:0], e.Loads[:0]
 	o.releaseDead()
 	o.pass++
 }
@@ -127,7 +148,7 @@ func (o *outbox) refused(req Request, outcome Outcome) {
 	})
 }
 
-// retire releases the body of an ended operation, after the drain if an effect still refers to it.
+// retire empties a slot and releases its body, after the drain if an effect still refers to it.
 func (o *outbox) retire(s *slot) {
 	if s.Body.Lease != nil {
 		if s.pass == o.pass {
@@ -138,4 +159,5 @@ func (o *outbox) retire(s *slot) {
 	}
 	s.Body = Body{}
 	s.waiter = nil
+	s.state, s.durable, s.vouched, s.minted, s.parked = slotEmpty, false, false, false, false
 }

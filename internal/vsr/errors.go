@@ -12,6 +12,18 @@ var ErrUnreconcilable = errors.New("log frontier unreconcilable")
 // ErrSuperblockWedged says that too many superblock writes in a row have failed.
 var ErrSuperblockWedged = errors.New("superblock wedged")
 
+// ErrViewsExhausted says that the view counter cannot be raised any more.
+var ErrViewsExhausted = errors.New("view counter exhausted")
+
+// DivergedError says that this replica has applied another operation than the group at an op. Only the state
+// of another replica can help.
+type DivergedError struct{ Op uint64 }
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("op %d was applied here with another content than in the group; "+
+		"the state of this replica must be replaced by that of another one", e.Op)
+}
+
 // ChainError says that a recovered entry does not continue the log.
 type ChainError struct {
 	Op   uint64 // op of the entry

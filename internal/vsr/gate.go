@@ -27,6 +27,13 @@ func (r *Replica) gateOpen() bool {
 	return d.written && d.view == r.view && d.logView == r.logView
 }
 
+// logViewDurable reports whether a restart would know that the log is that of the current log view. A group of
+// one has nobody whose log could say otherwise.
+func (r *Replica) logViewDurable() bool {
+	d := &r.durable
+	return r.solo() || d.logView == r.logView && (d.written || r.logView == 0)
+}
+
 // passGate is gateOpen for somebody who has a message to send: when the gate is closed it asks for the
 // superblock write that opens it.
 func (r *Replica) passGate() bool {
@@ -41,7 +48,7 @@ func (r *Replica) passGate() bool {
 // persist asks for a superblock write unless one runs or a failed one is backed off.
 func (r *Replica) persist() {
 	d := &r.durable
-	if d.writing || r.now.Ticks < d.notBefore {
+	if d.writing || r.truncating > 0 || r.now.Ticks < d.notBefore {
 		return
 	}
 	d.writing = true
@@ -71,6 +78,9 @@ func (r *Replica) onSuperblockDone(c SuperblockDone) {
 	}
 	d.failures, d.notBefore = 0, 0
 	d.written, d.view, d.logView = true, c.View, c.LogView
+	if r.logViewDurable() {
+		r.appendParked()
+	}
 	if !r.gateOpen() {
 		if d.wanted {
 			r.persist()
@@ -83,9 +93,10 @@ func (r *Replica) onSuperblockDone(c SuperblockDone) {
 
 // gateOpened releases what waited: prepares, acknowledgements and with them the commit point.
 func (r *Replica) gateOpened() {
+	r.flushView()
 	for op := r.commitMin + 1; op <= r.op && !r.solo(); op++ {
-		switch s := r.ring.at(op); {
-		case s.sentPass != 0:
+		switch s := r.ring.held(op); {
+		case s == nil || s.sentPass != 0:
 		case r.IsPrimary():
 			r.replicate(s)
 		default:

@@ -67,14 +67,27 @@ func (t *table) Committed(h *protocol.PrepareHeader, frame []byte) {
 // node is one replica with its log and its outside.
 type node struct {
 	r       *Replica
+	cfg     Config
 	machine *recorder
 	table   *table
-	log     []Entry // what the log holds
-	pending []Entry // appends that were asked for
+	log     map[uint64]Entry // what the log holds
+	pending []logWork        // what was asked of the log, in order
+	loads   []Load
+	// acked are the heads that truncations have recorded, by the view that they were made for.
+	acked map[uint32]uint64
+	// lost says that the log lost its end when lostIn was the log view.
+	lost    bool
+	lostIn  uint32
 	write   *SuperblockWrite
 	durable SuperblockWrite
 	written bool
 	replies []string
+}
+
+// logWork is an append or a truncation that was asked for.
+type logWork struct {
+	entry Entry
+	cut   *Truncate
 }
 
 // cluster connects nodes through queues, one per direction.
@@ -98,16 +111,17 @@ type clusterOptions struct {
 	sessions bool
 	written  bool // superblocks exist already
 	group    protocol.GroupID
+	timeouts Timeouts
 }
 
 func newCluster(o clusterOptions) *cluster {
 	c := &cluster{now: Time{Micros: 1_000_000}, pool: buffer.New(0)}
 	for i := range o.replicas {
-		n := &node{machine: &recorder{}, written: o.written}
+		n := &node{machine: &recorder{}, written: o.written, log: map[uint64]Entry{}, acked: map[uint32]uint64{}}
 		cfg := Config{
 			Group: o.group, Cluster: testCluster, Replica: uint8(i), Replicas: uint8(o.replicas), Revision: 3,
 			Incarnation: protocol.Uint128{Lo: 1}, Machine: n.machine, PrepareDepth: o.depth,
-			Start: Start{ViewDurable: o.written},
+			Start: Start{ViewDurable: o.written}, Timeouts: o.timeouts,
 		}
 		if o.group == protocol.MetadataGroup {
 			cfg.Revision = 0
@@ -116,7 +130,7 @@ func newCluster(o clusterOptions) *cluster {
 			n.table = &table{deny: map[uint64]Outcome{}}
 			cfg.Sessions = n.table
 		}
-		n.r = mustNew(cfg)
+		n.cfg, n.r = cfg, mustNew(cfg)
 		c.nodes = append(c.nodes, n)
 		c.links = append(c.links, make([][]frame, o.replicas))
 	}
@@ -139,9 +153,14 @@ func (c *cluster) drain(i int) {
 		n.write = &w
 		c.printf("  %d: superblock view=%d log_view=%d commit_max=%d", i, w.View, w.LogView, w.CommitMax)
 	}
+	for _, t := range e.Truncates {
+		n.pending = append(n.pending, logWork{cut: &t})
+		c.printf("  %d: truncate from=%d acked=%d", i, t.From, t.AckedHead)
+	}
+	n.loads = append(n.loads, e.Loads...)
 	for _, a := range e.Appends {
 		a.Body.Retain()
-		n.pending = append(n.pending, *a)
+		n.pending = append(n.pending, logWork{entry: *a})
 		c.printf("  %d: append op=%d commit=%d body=%q", i, a.Header.Op(), a.Header.Commit(), a.Body.Bytes)
 	}
 	for _, s := range e.Sends {
@@ -168,6 +187,33 @@ func describe(h *protocol.Header) string {
 	case protocol.CommandCommit:
 		p := (*CommitHeader)(h)
 		return fmt.Sprintf("commit commit=%d heartbeat=%d", p.Commit(), p.TimestampMonotonic())
+	}
+	return describeView(h)
+}
+
+func describeView(h *protocol.Header) string {
+	switch h.Command() {
+	case protocol.CommandStartViewChange:
+		return fmt.Sprintf("start_view_change view=%d", h.View())
+	case protocol.CommandDoViewChange:
+		d := (*DoViewChangeHeader)(h)
+		return fmt.Sprintf("do_view_change view=%d log_view=%d op=%d commit=%d nack=%x present=%x", h.View(), d.LogView(),
+			d.Op(), d.Commit(), d.NackBitset().Lo, d.PresentBitset().Lo)
+	case protocol.CommandStartView:
+		s := (*StartViewHeader)(h)
+		return fmt.Sprintf("start_view view=%d op=%d commit=%d", h.View(), s.Op(), s.Commit())
+	case protocol.CommandRequestStartView:
+		q := (*RequestStartViewHeader)(h)
+		return fmt.Sprintf("request_start_view view=%d log_view=%d op=%d", h.View(), q.LogView(), q.Op())
+	case protocol.CommandRequestPrepares:
+		q := (*RequestPreparesHeader)(h)
+		return fmt.Sprintf("request_prepares %d..%d", q.FromOp(), q.ToOp())
+	case protocol.CommandRepairPrepare:
+		return fmt.Sprintf("repair_prepare op=%d", (*protocol.PrepareHeader)(h).Op())
+	case protocol.CommandRepairDone:
+		return fmt.Sprintf("repair_done op=%d", (*RepairDoneHeader)(h).Op())
+	case protocol.CommandRangeEvicted:
+		return fmt.Sprintf("range_evicted op=%d", (*RepairDoneHeader)(h).Op())
 	}
 	return fmt.Sprintf("command %d", h.Command())
 }
@@ -203,24 +249,97 @@ func (c *cluster) propose(i int, req Request, body string) Outcome {
 	return outcome
 }
 
-// appendDone completes the pending appends of a node up to op.
+// appendDone completes what was asked of the log of a node up to the newest append of op.
 func (c *cluster) appendDone(i int, op uint64) {
 	n := c.nodes[i]
-	for len(n.pending) > 0 && n.pending[0].Header.Op() <= op {
-		n.log = append(n.log, n.pending[0])
-		n.pending = n.pending[1:]
+	last := -1
+	for k, w := range n.pending {
+		if w.cut == nil && w.entry.Header.Op() == op {
+			last = k
+		}
 	}
-	n.r.Done(c.now, Appended{Op: op})
+	if last < 0 {
+		n.r.Done(c.now, Appended{Op: op}) // of nothing that was asked for
+		return
+	}
+	c.work(i, last+1)
+}
+
+// work carries out the first k pieces of what was asked of the log of a node.
+func (c *cluster) work(i, k int) {
+	n := c.nodes[i]
+	done := n.pending[:k:k]
+	n.pending = n.pending[k:]
+	appended := Appended{}
+	flush := func() {
+		if appended.Seq > 0 {
+			n.r.Done(c.now, appended)
+			appended = Appended{}
+		}
+	}
+	for _, w := range done {
+		if w.cut != nil {
+			flush()
+			c.cut(n, w.cut)
+			continue
+		}
+		op := w.entry.Header.Op()
+		if old, ok := n.log[op]; ok {
+			old.Body.Release()
+		}
+		n.log[op] = w.entry
+		appended = Appended{Op: op, Seq: w.entry.Seq}
+	}
+	flush()
+}
+
+func (c *cluster) cut(n *node, t *Truncate) {
+	for op, e := range n.log {
+		if op >= t.From {
+			e.Body.Release()
+			delete(n.log, op)
+		}
+	}
+	n.acked[t.View] = max(n.acked[t.View], t.AckedHead)
+	n.r.Done(c.now, Truncated{})
+}
+
+// load answers what a node was asked to read from its log.
+func (c *cluster) load(i int) {
+	n := c.nodes[i]
+	loads := n.loads
+	n.loads = nil
+	for _, l := range loads {
+		done := Loaded{Load: l, Oldest: 1}
+		for op := l.From; op <= l.Up; op++ {
+			e, ok := n.log[op]
+			if !ok {
+				break
+			}
+			done.Entries = append(done.Entries, e)
+		}
+		n.r.Done(c.now, done)
+		c.drain(i)
+	}
 }
 
 // appendFailed fails the append of op and of everything behind it.
 func (c *cluster) appendFailed(i int, op uint64) {
 	n := c.nodes[i]
-	for k := len(n.pending); k > 0 && n.pending[k-1].Header.Op() >= op; k-- {
-		n.pending[k-1].Body.Release()
-		n.pending = n.pending[:k-1]
+	failed := Appended{Op: op, Err: errDisk}
+	for k, w := range n.pending {
+		if w.cut == nil && w.entry.Header.Op() == op {
+			failed.Seq = w.entry.Seq
+			for _, gone := range n.pending[k:] {
+				if gone.cut == nil {
+					gone.entry.Body.Release()
+				}
+			}
+			n.pending = n.pending[:k]
+			break
+		}
 	}
-	n.r.Done(c.now, Appended{Op: op, Err: errDisk})
+	n.r.Done(c.now, failed)
 }
 
 func (c *cluster) superblockDone(i int, err error) {
@@ -290,9 +409,12 @@ func (c *cluster) close() int64 {
 		n.r.Stop(c.now)
 		n.r.Effects()
 		n.r.input(c.now)
-		for _, list := range [][]Entry{n.log, n.pending} {
-			for _, e := range list {
-				e.Body.Release()
+		for _, e := range n.log {
+			e.Body.Release()
+		}
+		for _, w := range n.pending {
+			if w.cut == nil {
+				w.entry.Body.Release()
 			}
 		}
 		c.links[i] = nil

@@ -34,18 +34,21 @@ func (r *Replica) broadcastCommit() {
 // onCommit takes the commit point of the primary.
 func (r *Replica) onCommit(m *Message) {
 	c := (*CommitHeader)(m.Header)
+	if view := m.Header.View(); view < r.view && r.IsPrimary() && m.From == r.primary(view) {
+		r.sendStartView(m.From, protocol.Uint128{}) // it does not know yet that it was replaced
+	}
 	if !r.inView(m) {
 		return
 	}
 	switch {
+	case r.status != statusNormal || r.loading():
+		r.drop(DropStatus)
+		return
 	case r.IsPrimary():
 		r.drop(DropRole)
 		return
 	case m.From != r.Primary():
 		r.drop(DropSender)
-		return
-	case r.recovering():
-		r.drop(DropStatus)
 		return
 	}
 	if c.TimestampMonotonic() > r.heartbeatTS {
@@ -60,6 +63,7 @@ func (r *Replica) onCommit(m *Message) {
 	}
 	r.commitMax = max(r.commitMax, c.Commit())
 	r.advance()
+	r.repairMissing()
 }
 
 // heartbeatSeen notes a sign of life of the primary of this view.

@@ -5,7 +5,11 @@ package vsr
 // many requests in flight, and looks through all of them: its cost is that of the prepare depth.
 func (r *Replica) InFlight(req *Request) bool {
 	for op := r.commitMin + 1; op <= r.op; op++ {
-		h := &r.ring.at(op).Header
+		s := r.ring.held(op)
+		if s == nil {
+			continue
+		}
+		h := &s.Header
 		if h.Request() == req.Request && h.UserID() == req.UserID && h.Client() == req.Client {
 			return true
 		}

@@ -26,7 +26,8 @@ func (r *Replica) prepare(req *Request) Outcome {
 	h.Seal()
 	s.Body, s.waiter = req.Body, req.Waiter
 	r.push(s)
-	r.out.append(s)
+	s.minted = true
+	r.append(s)
 	open := r.passGate()
 	if r.solo() {
 		return Outcome{}
@@ -62,11 +63,11 @@ func (r *Replica) build(h *protocol.PrepareHeader, req *Request) {
 
 // push makes a sealed entry the head of the log, in one step: whoever comes next chains to it.
 func (r *Replica) push(s *slot) {
-	s.acks, s.pass, s.sentPass = 0, 0, 0
 	r.op = s.Header.Op()
-	r.anchor = r.op
 	r.lastChecksum = s.Header.Common().Checksum()
 	r.lastTimestamp = max(r.lastTimestamp, s.Header.Timestamp())
+	r.hold(s)
+	r.vouchFor(s)
 }
 
 // replicate sends an operation on its first way: from the primary to every backup of a small group, or
@@ -111,14 +112,14 @@ func (r *Replica) onPrepare(m *Message) {
 		return
 	}
 	switch {
+	case r.status != statusNormal || r.loading():
+		r.drop(DropStatus)
+		return
 	case r.IsPrimary():
 		r.drop(DropRole)
 		return
 	case h.Op() == 0 || h.Commit() >= h.Op():
 		r.drop(DropInvalid)
-		return
-	case r.recovering():
-		r.drop(DropStatus)
 		return
 	}
 	r.heartbeatSeen()
@@ -136,10 +137,12 @@ func (r *Replica) take(h *protocol.PrepareHeader, body Body) DropReason {
 	case op <= r.commitMin:
 		return DropApplied
 	case op <= r.op:
-		return r.takeAgain(h)
+		return r.takeAgain(h, body)
 	case op != r.op+1:
 		return DropGap
-	case h.Parent() != r.lastChecksum:
+	case h.Parent() != r.lastChecksum && !r.lastChecksum.IsZero():
+		return DropParent
+	case r.op == 0 && !h.Parent().IsZero():
 		return DropParent
 	}
 	s := r.ring.claim(r.commitMin+1, op)
@@ -149,22 +152,35 @@ func (r *Replica) take(h *protocol.PrepareHeader, body Body) DropReason {
 	s.Header, s.Body, s.waiter = *h, body, nil
 	body.Retain()
 	r.push(s)
-	r.out.append(s)
+	r.append(s)
 	r.passGate() // the superblock is written while the append runs
 	r.forward(s)
 	return DropNone
 }
 
-// takeAgain repeats the forward and the acknowledgement of an operation that is held: one of the two may
-// have been lost.
-func (r *Replica) takeAgain(h *protocol.PrepareHeader) DropReason {
-	s := r.ring.at(h.Op())
-	if s.Header.Common().Checksum() != h.Common().Checksum() {
-		return DropDivergent
+// takeAgain fills a place that was empty. Of an operation that is held it repeats the forward and the
+// acknowledgement: one of the two may have been lost.
+func (r *Replica) takeAgain(h *protocol.PrepareHeader, body Body) DropReason {
+	s := r.ring.get(h.Op())
+	switch {
+	case s != nil && !s.is(h):
+		if s.vouched {
+			return DropDivergent
+		}
+		r.forget(s) // of an older view; the primary of this one names another
+		s = nil
+	case s != nil && s.state == slotHeld:
+		r.vouchFor(s)
+		r.forward(s)
+		if s.acks&(1<<r.self) != 0 && r.passGate() {
+			r.sendPrepareOk(s)
+		}
+		return DropNone
 	}
+	if s = r.fill(h, body); s == nil {
+		return DropWindow
+	}
+	r.vouchFor(s)
 	r.forward(s)
-	if h.Op() <= r.acked && r.passGate() {
-		r.sendPrepareOk(s)
-	}
 	return DropNone
 }

@@ -3,7 +3,8 @@ package vsr
 // Recovered brings operations from the log, ascending from Start.CommitMin+1, with verified identities and
 // bodies. Those that the log proves to be committed are applied through the same path as live ones: on a
 // solo replica all of them, elsewhere those that a later entry names as committed; the rest waits for the
-// quorum of its view. It may be called with any number of entries at a time and takes over one reference of
+// quorum of its view. In a group of several, operations may be missing between them, and some may be of a view
+// that was overtaken: what stays above a gap or a break was perhaps acknowledged. It may be called with any number of entries at a time and takes over one reference of
 // each body it takes.
 //
 // It returns how many entries it took. Fewer than given, without an error, means that the state machine
@@ -20,7 +21,8 @@ func (r *Replica) Recovered(now Time, entries []Entry) (int, error) {
 			return i, err
 		}
 	}
-	if !r.recovering() {
+	if !r.loading() {
+		r.recoveryHead = 0 // the head may be cut back from now on
 		r.recoveryBarrier = r.op
 		if r.solo() {
 			r.recoveryBarrier = 0
@@ -33,11 +35,16 @@ func (r *Replica) Recovered(now Time, entries []Entry) (int, error) {
 // recover puts one entry of the log behind the head.
 func (r *Replica) recover(e *Entry) (bool, error) {
 	h := &e.Header
-	if op := h.Op(); op != r.op+1 || op > r.recoveryHead {
+	op := h.Op()
+	if op != r.op+1 && (r.solo() || op <= r.op) || op > r.recoveryHead {
 		return false, &ChainError{Op: op, Want: r.op + 1}
 	}
-	if !r.lastChecksum.IsZero() && h.Parent() != r.lastChecksum || h.Commit() >= h.Op() {
-		return false, &ChainError{Op: h.Op(), Want: h.Op()}
+	chains := op == r.op+1 && (r.lastChecksum.IsZero() || h.Parent() == r.lastChecksum)
+	if !chains && r.solo() || h.Commit() >= op {
+		return false, &ChainError{Op: op, Want: op}
+	}
+	if !chains {
+		r.recoveryChain = op
 	}
 	s := r.ring.claim(r.commitMin+1, h.Op())
 	if s == nil {
@@ -47,15 +54,19 @@ func (r *Replica) recover(e *Entry) (bool, error) {
 		r.commitChecksum = h.Parent()
 	}
 	s.Entry, s.waiter = *e, nil
-	anchor := r.anchor
-	r.push(s)
-	r.opDurable = r.op
+	r.op, r.lastChecksum = op, h.Common().Checksum()
+	r.lastTimestamp = max(r.lastTimestamp, h.Timestamp())
+	r.hold(s)
+	s.durable = true
+	r.advanceFrontiers()
 	committed := h.Commit()
 	if r.solo() {
 		committed = r.op
 	}
 	// An entry vouches for what its primary had committed below it, not for itself.
-	r.anchor = max(anchor, committed)
+	if c := r.ring.held(committed); c != nil && committed >= r.recoveryChain {
+		r.vouchFor(c)
+	}
 	r.commitMax = max(r.commitMax, committed)
 	r.walk()
 	return true, nil
@@ -64,7 +75,9 @@ func (r *Replica) recover(e *Entry) (bool, error) {
 // acknowledgeRecovered puts what recovery could not prove to be committed back into the pipeline.
 func (r *Replica) acknowledgeRecovered() {
 	if r.IsPrimary() {
-		r.anchor = r.op
+		if s := r.ring.held(r.op); s != nil {
+			r.vouchFor(s)
+		}
 		r.startTimers()
 	}
 	r.acknowledge()

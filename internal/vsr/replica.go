@@ -19,6 +19,8 @@ type status uint8
 
 const (
 	statusNormal status = iota
+	statusViewChange
+	statusRecovering // does not know the view of the group, and is silent
 	statusStopped
 )
 
@@ -40,18 +42,27 @@ type Replica struct {
 	observedNewerView uint32
 	durable           durableView
 
-	// The log as memory sees it: applied <= commitMin <= commitMax; everything above commitMin up to op is
-	// in the ring; everything up to opDurable is in the log; everything up to acked was acknowledged in
-	// this view; everything up to anchor hash-chains to what a primary of this view vouched for.
+	// The log as memory sees it: commitMin <= commitMax; what lies above commitMin up to op is in the ring,
+	// with empty places only in a group of several; everything up to opDurable is in the log; everything up
+	// to acked was acknowledged in this view; everything up to anchor is of the log of this view.
 	op, opDurable, acked uint64
 	commitMax, commitMin uint64
 	anchor               uint64
 	recoveryHead         uint64 // head that Recovered has to reach
+	recoveryChain        uint64 // lowest op from which the recovered log hash-chains to its head
 	recoveryBarrier      uint64 // commit point to re-reach before new requests
 	lastChecksum         protocol.Uint128
-	commitChecksum       protocol.Uint128 // identity of op commitMin
+	commitChecksum       protocol.Uint128        // identity of op commitMin
+	commitHeader         *protocol.PrepareHeader // of op commitMin, blank when unknown; nil in a group of one
+	ackedHead            uint64                  // highest op that an earlier life may have acknowledged in logView
+	truncating           int                     // Truncates that are not durable
+	amnesiac             bool
 	lastTimestamp        uint64
 	held                 bool
+
+	vc     viewChange
+	repair repairSession
+	unsaid unsaid
 
 	ring  ring
 	queue requestQueue
@@ -62,7 +73,10 @@ type Replica struct {
 	heartbeatTS uint64
 	announced   uint64 // commit point that peers have been told
 	silences    uint64
-	drops       [dropReasons]uint64
+	probes      uint32 // without an answer, in a row
+	// needsTransfer says that a peer has given up operations which are missing here.
+	needsTransfer bool
+	drops         [dropReasons]uint64
 }
 
 // New returns a member of a group in status Normal. When the log holds operations above
@@ -96,6 +110,9 @@ func New(cfg Config) (*Replica, error) {
 	}
 	if cfg.Replicas == 1 {
 		r.ring = newRing(depth)
+	} else {
+		blank := Blank(cfg.Start.CommitMin)
+		r.commitHeader = &blank
 	}
 	r.start(&cfg.Start)
 	return r, nil
@@ -108,6 +125,11 @@ func (r *Replica) start(s *Start) {
 	r.lastTimestamp = s.Timestamp
 	r.recoveryHead = s.CommitMin
 	r.lastChecksum, r.commitChecksum = s.CommitChecksum, s.CommitChecksum
+	r.commitMax = max(r.commitMax, s.CommitMax)
+	r.ackedHead, r.amnesiac = s.AckedHead, s.Join == JoinAmnesiac
+	if s.Join != JoinInit {
+		r.status = statusRecovering
+	}
 	if s.Head == nil {
 		return
 	}
@@ -115,6 +137,9 @@ func (r *Replica) start(s *Start) {
 	if s.Head.Op() == s.CommitMin {
 		r.lastChecksum = s.Head.Common().Checksum()
 		r.commitChecksum = r.lastChecksum
+		if r.commitHeader != nil {
+			*r.commitHeader = *s.Head
+		}
 	}
 	r.lastTimestamp = max(r.lastTimestamp, s.Head.Timestamp())
 }
@@ -129,6 +154,8 @@ func (cfg *Config) validate() error {
 		return fmt.Errorf("prepare depth %d, want 1 to %d", cfg.PrepareDepth, prepareDepthMax)
 	case cfg.Machine == nil:
 		return errors.New("no state machine")
+	case cfg.Replicas == 1 && cfg.Start.Join != JoinInit:
+		return errors.New("a group of one has nobody to ask for its view")
 	case cfg.Start.LogView > cfg.Start.View:
 		return fmt.Errorf("log view %d above view %d", cfg.Start.LogView, cfg.Start.View)
 	case cfg.Start.Head == nil && cfg.Start.CommitMin > 0 && cfg.Replicas > 1:
@@ -178,7 +205,11 @@ func (r *Replica) primary(view uint32) uint8 { return uint8(view % uint32(r.repl
 
 func (r *Replica) solo() bool { return r.replicas == 1 }
 
-func (r *Replica) recovering() bool { return r.op < r.recoveryHead }
+// loading reports whether Recovered has to bring more.
+func (r *Replica) loading() bool { return r.op < r.recoveryHead }
+
+// isCandidate reports whether this replica would lead the current view.
+func (r *Replica) isCandidate() bool { return r.Primary() == r.self }
 
 // dead reports whether inputs are ignored because the replica has stopped or is broken.
 func (r *Replica) dead() bool { return r.status == statusStopped || r.out.effects.Broken != nil }
@@ -215,6 +246,22 @@ func (r *Replica) Step(now Time, m Message) {
 		r.onPrepareOk(&m)
 	case protocol.CommandCommit:
 		r.onCommit(&m)
+	case protocol.CommandStartViewChange:
+		r.onStartViewChange(&m)
+	case protocol.CommandDoViewChange:
+		r.onDoViewChange(&m)
+	case protocol.CommandStartView:
+		r.onStartView(&m)
+	case protocol.CommandRequestStartView:
+		r.onRequestStartView(&m)
+	case protocol.CommandRequestPrepares:
+		r.onRequestPrepares(&m)
+	case protocol.CommandRepairPrepare:
+		r.onRepairPrepare(&m)
+	case protocol.CommandRepairDone:
+		r.onRepairDone(&m)
+	case protocol.CommandRangeEvicted:
+		r.onRangeEvicted(&m)
 	default:
 		r.observeView(m.Header)
 		r.drop(DropUnsupported)
@@ -270,6 +317,10 @@ func (r *Replica) Done(now Time, c Completion) {
 	switch c := c.(type) {
 	case Appended:
 		r.onAppended(c)
+	case Truncated:
+		r.onTruncated(c)
+	case Loaded:
+		r.onLoaded(&c)
 	case SuperblockDone:
 		r.onSuperblockDone(c)
 	}
@@ -285,6 +336,7 @@ func (r *Replica) Stop(now Time) {
 	r.status = statusStopped
 	r.out.discard()
 	r.timers = timers{rng: r.timers.rng}
+	r.dropBeyondHead()
 	r.cancelPrepares(r.commitMin + 1)
 	r.cancelQueue()
 }

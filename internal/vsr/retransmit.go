@@ -12,8 +12,8 @@ func (r *Replica) retransmit() {
 		return
 	}
 	for op := r.commitMax + 1; op <= r.op; op++ {
-		s := r.ring.at(op)
-		if r.hasQuorum(s) {
+		s := r.ring.held(op)
+		if s == nil || r.hasQuorum(s) {
 			continue
 		}
 		for to := range r.replicas {

@@ -7,9 +7,14 @@ const NoDeadline = math.MaxUint64
 
 // Ticks by default, 10 ms each.
 const (
-	prepareTicks   = 25
-	commitTicks    = 50
-	heartbeatTicks = 500
+	prepareTicks    = 25
+	commitTicks     = 50
+	heartbeatTicks  = 500
+	viewChangeTicks = 50
+	viewStatusTicks = 500
+	probeTicks      = 100
+	probeAttempts   = 5
+	repairTicks     = 100
 )
 
 // accuseTicksMax is how far a timer that accuses somebody else advances in one pass: after a stall of
@@ -64,24 +69,32 @@ func (c *countdown) advance(ticks uint64) bool {
 }
 
 type timers struct {
-	base      Timeouts
-	prepare   timer
-	commit    timer
-	heartbeat countdown
-	lastTick  uint64
-	started   bool
-	rng       rng
+	base            Timeouts
+	prepare         timer
+	commit          timer
+	startViewChange timer
+	doViewChange    timer
+	viewStatus      timer
+	probe           timer
+	repair          timer
+	heartbeat       countdown
+	lastTick        uint64
+	started         bool
+	rng             rng
 }
 
 func newTimers(base Timeouts, seed uint64) timers {
-	if base.Prepare == 0 {
-		base.Prepare = prepareTicks
-	}
-	if base.Commit == 0 {
-		base.Commit = commitTicks
-	}
-	if base.Heartbeat == 0 {
-		base.Heartbeat = heartbeatTicks
+	for _, d := range []struct {
+		field     *uint32
+		otherwise uint32
+	}{
+		{&base.Prepare, prepareTicks}, {&base.Commit, commitTicks}, {&base.Heartbeat, heartbeatTicks},
+		{&base.ViewChange, viewChangeTicks}, {&base.ViewChangeStatus, viewStatusTicks},
+		{&base.Probe, probeTicks}, {&base.ProbeAttempts, probeAttempts}, {&base.Repair, repairTicks},
+	} {
+		if *d.field == 0 {
+			*d.field = d.otherwise
+		}
 	}
 	return timers{base: base, rng: rng(seed)}
 }
@@ -106,18 +119,49 @@ func (r *Replica) Tick(now Time) {
 	if t.heartbeat.advance(elapsed) {
 		r.heartbeatExpired()
 	}
+	if t.startViewChange.fired(now.Ticks) {
+		t.startViewChange.start(now.Ticks, t.base.ViewChange)
+		r.unsaid.startViewChange = true
+	}
+	if t.doViewChange.fired(now.Ticks) {
+		t.doViewChange.start(now.Ticks, t.base.ViewChange)
+		r.unsaid.doViewChange = true
+	}
+	r.flushView()
 	if t.prepare.fired(now.Ticks) {
 		r.retransmit()
 	}
 	if t.commit.fired(now.Ticks) {
-		r.broadcastCommit()
+		r.commitTimer()
 	}
+	if t.probe.fired(now.Ticks) {
+		r.probeTimer()
+	}
+	if t.viewStatus.fired(now.Ticks) {
+		r.elect()
+	}
+	if t.repair.fired(now.Ticks) {
+		r.repairTimer()
+	}
+	r.tryStart()
+}
+
+// commitTimer announces the commit point, unless the group has gone on to a newer view without this primary.
+func (r *Replica) commitTimer() {
+	if r.observedNewerView > r.view {
+		r.startProbing()
+		return
+	}
+	r.broadcastCommit()
 }
 
 // startTimers arms what the role keeps running.
 func (r *Replica) startTimers() {
 	switch {
 	case r.solo():
+	case r.status == statusRecovering:
+		r.timers.probe.ensure(r.now.Ticks, r.timers.base.Probe)
+	case r.status != statusNormal:
 	case r.IsPrimary():
 		r.timers.commit.ensure(r.now.Ticks, r.timers.base.Commit)
 		if r.commitMax < r.op {
@@ -128,12 +172,15 @@ func (r *Replica) startTimers() {
 	}
 }
 
-// heartbeatExpired counts a silence of the primary and waits for the next one, with jitter, so that the
-// backups of a group do not lose patience together.
+// heartbeatExpired takes the primary for dead after its silence. When the group has gone on to a newer view,
+// the silence is meant for this replica alone, and it asks.
 func (r *Replica) heartbeatExpired() {
 	r.silences++
-	base := r.timers.base.Heartbeat
-	r.timers.heartbeat.startCounting(base + uint32(r.timers.rng.upTo(uint64(base))))
+	if r.observedNewerView > r.view {
+		r.startProbing()
+		return
+	}
+	r.elect()
 }
 
 // PrimarySilences is how often the primary was not heard of for a heartbeat timeout.
@@ -150,11 +197,12 @@ func (r *Replica) Deadline() uint64 {
 	if !t.started && !r.solo() {
 		return 0
 	}
-	if t.prepare.armed {
-		deadline = min(deadline, t.prepare.due)
-	}
-	if t.commit.armed {
-		deadline = min(deadline, t.commit.due)
+	for _, timer := range [...]*timer{
+		&t.prepare, &t.commit, &t.startViewChange, &t.doViewChange, &t.viewStatus, &t.probe, &t.repair,
+	} {
+		if timer.armed {
+			deadline = min(deadline, timer.due)
+		}
 	}
 	if t.heartbeat.armed {
 		deadline = min(deadline, t.lastTick+1)

@@ -79,6 +79,8 @@ type Outcome struct {
 type Entry struct {
 	Header protocol.PrepareHeader
 	Body   Body
+	// Seq is the number of its append: 1, 2, 3 in the order in which a Replica asks for them.
+	Seq uint64
 }
 
 // Message is a frame from a peer: authenticated, and passed by CheckFrame. Body.Bytes is exactly what
@@ -116,10 +118,28 @@ type SuperblockWrite struct {
 	CommitMax     uint64
 }
 
-// Effects is what the host must do now, in this order: superblock write started, appends started, sends,
-// replies. The slices are reused: they hold until the next method call of the Replica.
+// Truncate asks for every operation from From on to be dropped from the group's log, durably. AckedHead is
+// the highest operation acknowledged in the log view that is left for View. The log has to remember it: it is
+// Start.AckedHead as long as the log view in the superblock is below View. Completed, in order, with Truncated.
+type Truncate struct {
+	From, AckedHead uint64
+	View            uint32
+}
+
+// Load asks for applied operations to be read from the group's log, for a peer. Completed with Loaded.
+type Load struct {
+	To       uint8
+	Nonce    protocol.Uint128
+	From, Up uint64 // first and last op
+}
+
+// Effects is what the host must do now, in this order: superblock write started, truncates, appends started,
+// loads, sends, replies. The slices are reused: they hold until the next method call of the Replica.
 type Effects struct {
 	Superblock *SuperblockWrite
+	// Truncates come before the appends of the same drain, and after those of earlier ones.
+	Truncates []Truncate
+	Loads     []Load
 	// Appends are the prepares that the group's log must hold before they are acknowledged, ascending by
 	// op. The host retains what it keeps. Completed, in order, with Appended.
 	Appends []*Entry
@@ -136,9 +156,23 @@ type Completion interface{ completion() }
 
 // Appended reports that the log holds every prepare up to and including Op as durably as the topic
 // promises, or, with Err, that the append which began at Op failed and nothing from Op on is in the log.
+//
+// In a group of several an operation can be appended again after it was dropped; Seq, the number of the append
+// of Op, tells which one is meant. 0 means the one that is held.
 type Appended struct {
-	Op  uint64
-	Err error
+	Op, Seq uint64
+	Err     error
+}
+
+// Truncated reports that a Truncate is durable. With Err the replica is broken.
+type Truncated struct{ Err error }
+
+// Loaded brings what a Load has found, ascending from Load.From without a gap, with verified identities and
+// bodies. The Replica borrows the bodies. Oldest is the oldest operation that the log still has, 0 for none.
+type Loaded struct {
+	Load    Load
+	Entries []Entry
+	Oldest  uint64
 }
 
 // SuperblockDone carries the values that were written, not the values now in memory. With Err nothing
@@ -152,6 +186,8 @@ type SuperblockDone struct {
 }
 
 func (Appended) completion()       {}
+func (Truncated) completion()      {}
+func (Loaded) completion()         {}
 func (SuperblockDone) completion() {}
 
 // ApplyStatus is the answer of StateMachine.Apply.
@@ -170,7 +206,7 @@ type StateMachine interface {
 	// before h has an identity. It may stamp the body in place (a batch gets offsets and timestamp). It
 	// returns the body checksum to seal. An error refuses the request with that code; nothing is logged.
 	Mint(h *protocol.PrepareHeader, body Body) (protocol.Uint128, protocol.Code)
-	// Unmint undoes every Mint from op on, newest first already gone, after an append failed.
+	// Unmint undoes every Mint from op on: an append failed, or another view has dropped the operations.
 	Unmint(op uint64)
 	// Apply executes a committed operation and appends the reply body to reply. It is total and
 	// deterministic in its reply and next state. No reply is built for operations without a waiter on
@@ -213,7 +249,30 @@ type Timeouts struct {
 	Prepare   uint32 // retransmission of prepares without a quorum, 25
 	Commit    uint32 // commit broadcast of an otherwise silent primary, 50
 	Heartbeat uint32 // silence of the primary that a backup takes for its death, 500
+	// ViewChange is the pause between repetitions of the messages of a view change, 50.
+	ViewChange uint32
+	// ViewChangeStatus is how long a view change may take before the next view is tried, 500.
+	ViewChangeStatus uint32
+	Probe            uint32 // pause between the probes of a replica that does not know the view, 100
+	// ProbeAttempts is the number of times that Probe passes without an answer before an election, 5.
+	ProbeAttempts uint32
+	Repair        uint32 // silence after which a request for missing operations is repeated, 100
 }
+
+// Join is how a replica comes to its group.
+type Join uint8
+
+// Ways to join. JoinInit is for a group of one and for a group that was never written: view 0, or the view of
+// Start, in status Normal.
+const (
+	JoinInit Join = iota
+	// JoinProbe is for a restart with a log that is proven to be complete: the replica asks for the current
+	// view, and takes part in an election when nobody answers.
+	JoinProbe
+	// JoinAmnesiac is for a log that may lack what was acknowledged: the replica asks for the current view
+	// and neither votes nor acknowledges before it has adopted one.
+	JoinAmnesiac
+)
 
 // Start is the state a Replica begins with, as recovery found it. The zero value is a group that was
 // never written.
@@ -229,6 +288,12 @@ type Start struct {
 	// CommitChecksum is the identity of operation CommitMin, which the next one must name as its parent; zero
 	// when it is not known.
 	CommitChecksum protocol.Uint128
+	// CommitMax is a commit point that is known otherwise, as from the superblock; 0 for none.
+	CommitMax uint64
 	// Timestamp is a floor for the prepare clock, microseconds.
 	Timestamp uint64
+	Join      Join
+	// AckedHead is the highest operation that may have been acknowledged in LogView; what is missing at or
+	// below it is never denied.
+	AckedHead uint64
 }
