@@ -31,13 +31,33 @@ type Mem struct {
 type memNode struct {
 	isDir bool
 
-	live    []byte
-	durable []byte
+	live    memContent
+	durable memContent
 	writes  []memWrite
 
 	entries        map[string]*memNode
 	durableEntries map[string]*memNode
 	changes        []*memChange
+}
+
+// memContent is the content of a file. A shared one has its bytes in common with others and is copied before it
+// changes: most files of a clone never do.
+type memContent struct {
+	bytes  []byte
+	shared bool
+}
+
+// share returns the same content for another owner.
+func (c *memContent) share() memContent {
+	c.shared = true
+	return *c
+}
+
+func (c *memContent) change(w memWrite) {
+	if c.shared {
+		c.bytes, c.shared = slices.Clone(c.bytes), false
+	}
+	c.bytes = w.apply(c.bytes)
 }
 
 // memWrite is an unsynced write of data at off or, when truncate is set, a change of length to off.
@@ -365,7 +385,7 @@ func (m *Mem) Stat(name string) (Info, error) {
 	if err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
-	return Info{SizeBytes: int64(len(node.live)), IsDir: node.isDir}, nil
+	return Info{SizeBytes: int64(len(node.live.bytes)), IsDir: node.isDir}, nil
 }
 
 // SyncDir implements FS.
@@ -425,7 +445,7 @@ func (m *Mem) free() int64 {
 }
 
 func (n *memNode) sizeBytes() int64 {
-	total := int64(len(n.live))
+	total := int64(len(n.live.bytes))
 	for _, e := range n.entries {
 		total += e.sizeBytes()
 	}
@@ -440,12 +460,13 @@ func (m *Mem) FlipBit(name string, off int64, bit uint) error {
 	if err != nil {
 		return pathError("flip bit", name, err)
 	}
-	if node.isDir || off < 0 || off >= int64(len(node.live)) {
+	if node.isDir || off < 0 || off >= int64(len(node.live.bytes)) {
 		return pathError("flip bit", name, fs.ErrInvalid)
 	}
-	node.live[off] ^= 1 << (bit & 7)
-	if off < int64(len(node.durable)) {
-		node.durable[off] ^= 1 << (bit & 7)
+	for _, c := range []*memContent{&node.live, &node.durable} {
+		if off < int64(len(c.bytes)) {
+			c.change(memWrite{off: off, data: []byte{c.bytes[off] ^ 1<<(bit&7)}})
+		}
 	}
 	return nil
 }

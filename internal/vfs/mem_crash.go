@@ -68,7 +68,7 @@ func (c *cloner) node(n *memNode) *memNode {
 	}
 	if !n.isDir {
 		image := c.image(n)
-		done := &memNode{live: image, durable: slices.Clone(image)}
+		done := &memNode{live: image.share(), durable: image.share()}
 		c.nodes[n] = done
 		return done
 	}
@@ -115,11 +115,19 @@ func (c *cloner) names(n *memNode) map[string]*memNode {
 }
 
 // image returns the content of a file that survives.
-func (c *cloner) image(n *memNode) []byte {
+func (c *cloner) image(n *memNode) memContent {
 	if c.mode == KillOnly {
-		return slices.Clone(n.live)
+		return n.live.share()
 	}
-	image := slices.Clone(n.durable)
+	if len(n.writes) == 0 || c.mode == LoseUnsynced {
+		return n.durable.share()
+	}
+	return memContent{bytes: c.survivors(n)}
+}
+
+// survivors applies what survives of the unsynced writes of a file to what is durable.
+func (c *cloner) survivors(n *memNode) []byte {
+	image := slices.Clone(n.durable.bytes)
 	if c.mode == KeepPrefix {
 		count := c.rng.IntN(len(n.writes) + 1)
 		for _, w := range n.writes[:count] {
@@ -129,9 +137,6 @@ func (c *cloner) image(n *memNode) []byte {
 			w := n.writes[count]
 			image = part(w, 0, c.rng.IntN(len(w.data)+1)).apply(image)
 		}
-		return image
-	}
-	if c.mode == LoseUnsynced {
 		return image
 	}
 	for _, w := range n.writes {

@@ -69,10 +69,10 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if off >= int64(len(f.node.live)) {
+	if off >= int64(len(f.node.live.bytes)) {
 		return 0, io.EOF
 	}
-	n := copy(p, f.node.live[off:])
+	n := copy(p, f.node.live.bytes[off:])
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -102,8 +102,8 @@ func (f *memFile) write(data []byte, off int64) (int, error) {
 		n = len(data)
 		if err != nil {
 			n = f.fs.rng.IntN(len(data) + 1)
-		} else if free := f.fs.free(); off+int64(n) > int64(len(f.node.live))+free {
-			n = int(max(int64(len(f.node.live))+free-off, 0))
+		} else if free := f.fs.free(); off+int64(n) > int64(len(f.node.live.bytes))+free {
+			n = int(max(int64(len(f.node.live.bytes))+free-off, 0))
 			err = pathError("write", f.name, syscall.ENOSPC)
 		}
 		if n > 0 {
@@ -116,7 +116,7 @@ func (f *memFile) write(data []byte, off int64) (int, error) {
 
 // add applies a write to what the process sees and queues it for the medium.
 func (n *memNode) add(w memWrite) {
-	n.live = w.apply(n.live)
+	n.live.change(w)
 	n.writes = append(n.writes, w)
 }
 
@@ -153,7 +153,7 @@ func (f *memFile) sync(kind OpKind) error {
 		for _, w := range f.node.writes {
 			// After a failed sync the kernel counts the pages as clean, written or not.
 			if err == nil || f.fs.rng.IntN(2) == 0 {
-				f.node.durable = w.apply(f.node.durable)
+				f.node.durable.change(w)
 			}
 		}
 		f.node.writes = nil
@@ -166,7 +166,7 @@ func (f *memFile) Truncate(sizeBytes int64) error {
 		return pathError("truncate", f.name, fs.ErrInvalid)
 	}
 	return f.mutate(Op{Kind: OpTruncate, SizeBytes: sizeBytes}, func(err error) error {
-		if err == nil && sizeBytes-int64(len(f.node.live)) > f.fs.free() {
+		if err == nil && sizeBytes-int64(len(f.node.live.bytes)) > f.fs.free() {
 			err = pathError("truncate", f.name, syscall.ENOSPC)
 		}
 		if err == nil {
@@ -179,7 +179,7 @@ func (f *memFile) Truncate(sizeBytes int64) error {
 func (f *memFile) Size() (int64, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
-	return int64(len(f.node.live)), pathError("stat", f.name, f.usable())
+	return int64(len(f.node.live.bytes)), pathError("stat", f.name, f.usable())
 }
 
 func (f *memFile) Preallocate(off, length int64) error {
