@@ -36,16 +36,16 @@ fuzz:
 
 # Every file operation of every path as a place to die at, with every policy for what was not synced.
 crash:
-	$(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 20m -v -crash-stride 1
+	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 20m -v -crash-stride 1
 
 # Longer proofs, run by hand.
 
 # The same over file systems that leave out a sync, a rename or a removal: every one must be noticed.
 crash-breakages:
-	$(GO) test ./internal/sim -run '^TestCrashPoints_CatchBreakages$$' -count=1 -timeout 1h -v -crash-breakages
+	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints_CatchBreakages$$' -count=1 -timeout 1h -v -crash-breakages
 
 crash-long:
-	$(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 6h -v -crash-stride 1 -crash-seeds $(CRASH_SEEDS)
+	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 6h -v -crash-stride 1 -crash-seeds $(CRASH_SEEDS)
 
 sim-long:
 	$(GO) test ./internal/sim -timeout 2h -v -seeds $(SEEDS)
@@ -58,4 +58,5 @@ bench:
 
 ci: vet
 	$(GO) test -count=1 ./...
+	$(MAKE) crash
 	$(MAKE) race

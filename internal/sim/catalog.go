@@ -132,7 +132,7 @@ func topicCreation(stream, name string, o topicOptions) (protocol.Operation, []b
 		}
 		t.streamID, t.id = s.ID, s.TopicByName(name).ID
 		w.catalog.topics[stream+"/"+name] = t
-		return t.grow(o.partitions, op)
+		return w.grow(t, o.partitions, op)
 	}
 }
 
@@ -144,9 +144,13 @@ func assignments(count uint32) []command.Assignment {
 	return all
 }
 
-// grow adds partitions that the operation op created.
-func (t *topicModel) grow(count uint32, op uint64) error {
+// grow adds partitions that the operation op created, 0 where that is not known.
+func (w *World) grow(t *topicModel, count uint32, op uint64) error {
 	for range count {
+		if op == 0 {
+			p, _ := w.lookTopic(t).Partition(uint32(len(t.parts)))
+			op = p.CreatedRevision
+		}
 		id, err := protocol.PartitionGroup(t.streamID, t.id, uint32(len(t.parts)))
 		if err != nil {
 			return err
@@ -178,7 +182,7 @@ func (w *World) createPartitions(t *topicModel, count uint32) error {
 		PartitionsChange: command.PartitionsChange{TopicRef: t.ids, Count: count}, Assignments: assignments(count),
 	}
 	return w.change(protocol.OpCreatePartitionsWithAssignments, req.Append(nil), func(w *World, op uint64) error {
-		return w.catalog.topics[key].grow(count, op)
+		return w.grow(w.catalog.topics[key], count, op)
 	})
 }
 

@@ -3,9 +3,11 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/vsr"
 )
 
@@ -34,7 +36,20 @@ type change struct {
 
 func (c *client) clone() *client {
 	d := *c
-	d.answered = append([]*change(nil), c.answered...)
+	d.open, d.answered = c.open.clone(), nil
+	for _, ch := range c.answered {
+		d.answered = append(d.answered, ch.clone())
+	}
+	return &d
+}
+
+func (ch *change) clone() *change {
+	if ch == nil {
+		return nil
+	}
+	d := *ch
+	call := *ch.call
+	d.call = &call
 	return &d
 }
 
@@ -85,7 +100,7 @@ func (w *World) finish(c *client) error {
 
 func (w *World) takeAnswer(c *client) error {
 	ch := c.open
-	if ch.call.code != protocol.Success {
+	if ch.call.code != protocol.Success && !w.forgotten(ch) {
 		return fmt.Errorf("%s: %w", ch.op, ch.call.code)
 	}
 	c.open = nil
@@ -97,7 +112,7 @@ func (w *World) takeAnswer(c *client) error {
 	if ch.applied == nil {
 		return nil
 	}
-	return ch.applied(w, ch.call.op)
+	return ch.applied(w, ch.call.op) // op 0: known to be applied, not where
 }
 
 // change runs one metadata operation of the first client to its end.
@@ -109,6 +124,16 @@ func (w *World) change(op protocol.Operation, body []byte, applied func(*World, 
 // errAnotherAnswer says that a repeated request was executed or answered anew.
 var errAnotherAnswer = errors.New("a repeated request got another answer")
 
+// forgotten reports that ch was answered with "already applied": a snapshot keeps one reply of a client, so that after
+// a start from one the server may know that it executed a request and not what it answered.
+func (w *World) forgotten(ch *change) bool {
+	if ch.call.code != protocol.CodeRequestAlreadyApplied {
+		return false
+	}
+	_, err := w.disk.Stat(path.Join(w.layout().Metadata(), snapshot.FileName))
+	return err == nil
+}
+
 // askAgain has c repeat what it was last answered and what it was not: the former is answered as before, without
 // being executed again, the latter is executed now if it was not before.
 func (w *World) askAgain(c *client) error {
@@ -117,6 +142,10 @@ func (w *World) askAgain(c *client) error {
 		w.ask(c, ch)
 		if !w.settle(ch.call.answered) {
 			return w.giveUp("repeated " + ch.op.String())
+		}
+		if w.forgotten(ch) {
+			ch.call.op, ch.call.code = op, code
+			continue
 		}
 		if ch.call.op != op || ch.call.code != code || !ch.call.replayed {
 			return fmt.Errorf("%s, request %d: op %d code %d at first, now op %d code %d: %w",

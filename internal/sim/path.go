@@ -40,6 +40,9 @@ const (
 // base runs the setup of p and returns the world as it is with the node down.
 func (p *Path) base(seed uint64) (*World, error) {
 	opts := p.Options
+	if opts.JournalSlots == 0 {
+		opts.JournalSlots = 128 // every boot reads the mirror, whose length follows
+	}
 	w := newWorld(seed, opts)
 	for i := 1; i < p.Clients; i++ {
 		w.clients = append(w.clients, newClient(0xC11E47+uint64(i)))

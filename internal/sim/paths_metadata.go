@@ -13,6 +13,8 @@ func metadataPaths() []*Path {
 		{Name: "first-boot", Cold: true, Setup: nil, Run: twoTopics},
 		{Name: "metadata", Setup: used, Run: changesMetadata},
 		{Name: "metadata-batch", Clients: 4, Setup: used, Run: batchesMetadata},
+		{Name: "checkpoint", Clients: 3, Options: Options{JournalSlots: checkpointSlots}, Setup: used, Run: checkpoints},
+		{Name: "boot-checkpoint", Cold: true, Clients: 3, Options: Options{JournalSlots: checkpointSlots}, Setup: checkpoints, End: Killed, Run: checkpoints},
 		{Name: "topic-create", Setup: used, Run: createsTopics},
 		{Name: "topic-delete", Setup: used, Run: deletesTopics},
 		{Name: "topic-recreate", Setup: used, Run: recreatesTopic},
@@ -54,6 +56,43 @@ func batchesMetadata(w *World) error {
 			if err := w.finish(c); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// checkpointSlots are so few slots of the journal that a dozen operations bring a checkpoint.
+const checkpointSlots = 64 + 12
+
+// checkpoints does as much as two checkpoints and their drains take, with a partition in use beside them.
+func checkpoints(w *World) error {
+	if w.topic(streamName, syncedName) == nil {
+		if err := used(w); err != nil {
+			return err
+		}
+	}
+	before := w.node.View().Revision
+	for i := 0; w.node.View().Revision < before+30; i++ {
+		for j, c := range w.clients {
+			name := fmt.Sprintf("stream%d-%d-%d", w.lives, i, j)
+			w.begin(c, protocol.OpCreateStream, command.CreateStream{Name: []byte(name)}.Append(nil), func(w *World, _ uint64) error {
+				w.catalog.streams[name] = w.node.View().StreamByName(name).ID
+				return nil
+			})
+			if w.died() {
+				return errDied
+			}
+		}
+		for _, c := range w.clients {
+			if err := w.finish(c); err != nil {
+				return err
+			}
+		}
+		if err := w.createUser(fmt.Sprintf("user%d-%d", w.lives, i)); err != nil {
+			return err
+		}
+		if err := w.fill(syncedName, 10); err != nil {
+			return err
 		}
 	}
 	return nil

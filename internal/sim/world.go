@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 
@@ -25,6 +24,8 @@ type Options struct {
 	Retention bool
 	// MaxFrameBytes is the limit of a frame, 0 for the usual one.
 	MaxFrameBytes int
+	// JournalSlots is the room of the metadata journal, 0 for 1,024.
+	JournalSlots int
 	// Disk puts something between the node and its file system, to see what a broken one does.
 	Disk func(vfs.FS) vfs.FS
 }
@@ -36,8 +37,11 @@ func (o *Options) fill() {
 	if o.Crashes == 0 {
 		o.Crashes = 4
 	}
+	if o.JournalSlots == 0 {
+		o.JournalSlots = 1024
+	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 }
 
@@ -129,7 +133,7 @@ func (w *World) nodeOptions() node.Options {
 			FreeSpaceMin: 1, NoRetention: !w.opts.Retention, RetentionTicks: retentionTicks, MaxFrameBytes: w.opts.MaxFrameBytes,
 		},
 		Metadata: node.MetadataOptions{
-			JournalSlots: 1024, ClientsTableMax: 64,
+			JournalSlots: w.opts.JournalSlots, ClientsTableMax: 64,
 			Root:         func() (string, string, error) { return "iggy", "$argon2id$simulated", nil },
 			JournalEpoch: w.rng.Uint64() | 1,
 		},
