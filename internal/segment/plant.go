@@ -14,7 +14,7 @@ func PlantEmpty(fs vfs.FS, dir string, start uint64) error {
 	err := fs.MkdirAll(dir)
 	for _, name := range []string{logPath(dir, start), indexPath(dir, start)} {
 		if err == nil {
-			err = writeSynced(fs, name, nil)
+			err = writeWhole(fs, name, nil, false) // an empty file is its name
 		}
 	}
 	if err == nil {
