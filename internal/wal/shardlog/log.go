@@ -30,6 +30,8 @@ type Log struct {
 	shard int
 	dir   string
 
+	reclaiming sync.Mutex // held across Reclaim: what one copies from, another must not give up
+
 	files   sync.Mutex // held by whatever changes names: PrepareFile, Reclaim, Close
 	syncing sync.Mutex // held across a sync of the active file
 	write   sync.Mutex // held across one write to the tail

@@ -51,6 +51,8 @@ func (l *Log) Reclaim() error {
 	if !l.logs.isReplayed() {
 		return nil
 	}
+	l.reclaiming.Lock()
+	defer l.reclaiming.Unlock()
 	for {
 		l.mu.Lock()
 		var oldest *logFile
