@@ -92,7 +92,7 @@ func open(fsys vfs.FS, log *lines, exec node.Executor) (*node.Node, error) {
 	return node.Open(node.Options{
 		FS: fsys, Clock: node.SystemClock(), Executor: exec, Log: slog.New(log), Layout: layout,
 		Shards: 2, Cluster: testIdentity.Cluster, Incarnation: protocol.Uint128{Lo: rand.Uint64() | 1},
-		Limits: node.Limits{Validate: true, ReservationLease: 1000, TailBytes: 1, TailPartitionBytes: 1, NoRetention: true},
+		Limits: node.Limits{Validate: true, ReservationLease: 1000, ReservationMax: 1, TailBytes: 1, TailPartitionBytes: 1, NoRetention: true},
 		Metadata: node.MetadataOptions{
 			JournalSlots: testIdentity.JournalSlots, ClientsTableMax: testIdentity.ClientsTableMax, JournalEpoch: rand.Uint64() | 1,
 			Root: func() (string, string, error) { return "iggy", "$argon2id$x", nil },
