@@ -1,7 +1,9 @@
 package node
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -248,7 +250,8 @@ func (l *deviceLife) tryMetadata() protocol.Code {
 // A poll that meets an error is answered with it; the partition goes on, and so does the poll once the device does.
 func TestDeviceErrors_OfAPoll(t *testing.T) {
 	disk := vfs.NewMem(1)
-	s := openStepRig(t, disk)
+	var log bytes.Buffer
+	s := openStepRigWith(t, disk, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	rev, id := s.smallTopic(false), groupID(t, 0, 0)
 	for m := range uint64(15) {
 		s.outcome(s.send(id, rev, record(t, 1+m, 1, 400<<10)))
@@ -262,8 +265,14 @@ func TestDeviceErrors_OfAPoll(t *testing.T) {
 	if ids, _, code := s.poll(id, rev, 0, 2, 1); code != protocol.CodeCannotReadMessage || len(ids) > 0 {
 		t.Errorf("poll of what cannot be read: %v, %v", ids, code)
 	}
-	if s.metric("galgo_poll_faults_total") == 0 || s.n.Fenced(id) != nil {
+	for range 50 { // a consumer that does not give up
+		s.poll(id, rev, 0, 2, 1)
+	}
+	if s.metric("galgo_poll_faults_total") != 51 || s.n.Fenced(id) != nil {
 		t.Errorf("fence %v", s.n.Fenced(id))
+	}
+	if lines := strings.Count(log.String(), "msg=poll"); lines != 1 {
+		t.Errorf("%d lines in the log, want 1", lines)
 	}
 	s.sent(id, rev, 1)
 	disk.SetReadHook(nil)
@@ -326,7 +335,7 @@ func TestDeviceErrors_OfAStart(t *testing.T) {
 		if code := after.outcome(after.send(l.id, l.rev, record(t, 1, 1, 10))); code != protocol.CodeCannotReadPartitions {
 			t.Errorf("%s: send %v", what, code)
 		}
-		if after.metric("galgo_partitions_fenced_total") != 1 {
+		if after.metric("galgo_partitions_fenced_total") != 1 || after.metric("galgo_partitions_fenced_device_total") != 1 {
 			t.Errorf("%s: the metric does not tell", what)
 		}
 		after.close()

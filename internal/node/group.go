@@ -112,6 +112,7 @@ type Reader struct {
 	live     atomic.Pointer[segment.Writer] // of the active segment, for its index
 
 	waiters viewWaiters
+	faults  faultLog
 	// stalled tells that the files could not be read yet for want of space: what the partition holds is not known.
 	stalled atomic.Bool
 }
@@ -145,8 +146,9 @@ func (g *group) fence(reason error) {
 	g.state = fenced
 	err := &FenceError{Group: g.id, Reason: reason}
 	g.reader.fence.Store(err)
-	g.shard.node.log.Error("partition fenced", "partition", g.id.String(), "reason", reason)
+	g.shard.node.log.Error("partition fenced", "partition", g.id.String(), "kind", err.Kind().String(), "reason", reason)
 	g.shard.node.metrics.fenced.Inc()
+	g.shard.node.metrics.fencedBy[err.Kind()].Inc()
 	g.drop(protocol.CodeCannotReadPartitions)
 }
 

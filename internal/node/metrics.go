@@ -14,6 +14,7 @@ func (c *counter) Inc() { c.Add(1) }
 // metrics are the counters of a node. They are read through Metrics.
 type metrics struct {
 	fenced         counter
+	fencedBy       [fenceKinds]counter
 	pollFaults     counter
 	appends        counter
 	appendMicros   counter
@@ -57,7 +58,7 @@ type Metric struct {
 func (n *Node) Metrics() []Metric {
 	m := n.metrics
 	written, synced := n.View().Promises()
-	return []Metric{
+	list := []Metric{
 		{"galgo_partitions_fenced_total", "Partitions stopped with a typed reason.", float64(m.fenced.Load()), false},
 		{"galgo_poll_faults_total", "Polls that met bytes which could not be served.", float64(m.pollFaults.Load()), false},
 		{"galgo_appends_total", "Vectored writes to segments.", float64(m.appends.Load()), false},
@@ -83,4 +84,9 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_buffer_idle_bytes", "Message memory kept for reuse.", float64(n.pool.IdleBytes()), true},
 		{"galgo_open_read_handles", "Segments held open for polls.", float64(n.openHandles.Load()), true},
 	}
+	for k := range fenceKinds {
+		list = append(list, Metric{"galgo_partitions_fenced_" + k.String() + "_total",
+			"Partitions stopped for a reason of that kind.", float64(m.fencedBy[k].Load()), false})
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"io/fs"
+	"sync"
 
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -55,11 +56,37 @@ func (r *Reader) readSegment(chain, start uint64, q *segment.Query, out *PollRes
 	return h.reader.Read(r.node.pool, q, &out.Result)
 }
 
+// faultLog keeps a consumer that polls the same damage again and again from filling the log.
+type faultLog struct {
+	mu     sync.Mutex
+	what   string
+	at     uint64 // tick of the line
+	untold uint64 // polls since then that met the same
+}
+
+// faultPause is the time in ticks after which the same fault is told again.
+const faultPause = 60 * ticksPerSecond
+
+// tells reports whether a fault is to be logged, and how many like it were not since the last line.
+func (f *faultLog) tells(what string, now uint64) (yes bool, untold uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if what == f.what && now-f.at < faultPause {
+		f.untold++
+		return false, 0
+	}
+	untold = f.untold
+	f.what, f.at, f.untold = what, now, 0
+	return true, untold
+}
+
 // faulted decides what a poll answers that met bytes it cannot serve: what lay in front of them, or the
 // code of the fault when nothing did.
 func (r *Reader) faulted(err error, out *PollResult) protocol.Code {
-	r.node.log.Error("poll", "partition", r.id.String(), "error", err)
 	r.node.metrics.pollFaults.Inc()
+	if again, since := r.faults.tells(err.Error(), r.node.clock.Now().Ticks); again {
+		r.node.log.Error("poll", "partition", r.id.String(), "error", err, "untold", since)
+	}
 	if out.Count > 0 {
 		return protocol.Success
 	}
