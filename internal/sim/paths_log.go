@@ -117,7 +117,47 @@ func logPaths() []*Path {
 		{Name: "rotation-synced", Setup: used, Run: rotates(syncedName)},
 		{Name: "reservation", Setup: used, Run: reserves(defaultName)},
 		{Name: "reservation-synced", Setup: used, Run: reserves(syncedName)},
+		{Name: "synced-together", Setup: syncedPartitions, Run: appendsTogether(6, 500)},
+		{Name: "synced-volume", Setup: syncedPartitions, Run: appendsTogether(3, 20<<10)},
 		{Name: "stop", Setup: used, Run: stops, Marks: true},
+	}
+}
+
+// syncedPartitions makes a synced topic of three partitions, used, and a group that stores offsets in them.
+func syncedPartitions(w *World) error {
+	if err := w.createStream(streamName); err != nil {
+		return err
+	}
+	if err := w.createTopic(streamName, syncedName, topicOptions{fsync: true, partitions: 3}); err != nil {
+		return err
+	}
+	return appendsTogether(1, 100)(w)
+}
+
+// appendsTogether sends to all partitions of the synced topic at once, several times, and stores offsets in between.
+// The partitions of a shard share its log: one sync covers them, and files of the log are used up and given back.
+func appendsTogether(rounds, size int) func(*World) error {
+	return func(w *World) error {
+		t := w.topic(streamName, syncedName)
+		for round := range rounds {
+			for _, m := range t.parts {
+				for range 2 {
+					if err := w.sendTo(m, size, 10); err != nil {
+						return err
+					}
+				}
+				if m.any && round%3 == 1 {
+					w.storeOffset(m, consumer(1), storedOffset{m.highest, true})
+				}
+				if w.died() {
+					return errDied
+				}
+			}
+			if err := w.drain(); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
