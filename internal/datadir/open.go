@@ -130,7 +130,7 @@ func (d *Dir) prepare(fresh bool) error {
 		return fmt.Errorf("data directory inspect: %w", err)
 	}
 	d.first = err != nil
-	if err := os.RemoveAll(d.Runtime()); err != nil {
+	if err := d.emptyRuntime(); err != nil {
 		return fmt.Errorf("data directory runtime folder: %w", err)
 	}
 	d.logs = logFolder(d.path, d.folders.Logs)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 // WriteRuntime puts the effective configuration where others look for it. Readers see all of it or nothing:
@@ -27,12 +28,47 @@ func (d *Dir) runtimeTemporary() string { return d.RuntimeFile() + ".tmp" }
 
 // runtimeReserve is the room that a start on a full volume keeps for the runtime file, which is written last: the
 // configuration as text has some ten thousand bytes.
-const runtimeReserve = 32 << 10
+const (
+	runtimeReserve     = 32 << 10
+	runtimeReserveStep = 1 << 10
+)
+
+// emptyRuntime removes what earlier runs left in the runtime folder. The runtime file only loses its name, so that its
+// room stays taken.
+func (d *Dir) emptyRuntime() error {
+	if err := os.Rename(d.RuntimeFile(), d.runtimeTemporary()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(d.Runtime())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(d.Runtime(), e.Name())
+		if path == d.runtimeTemporary() && e.Type().IsRegular() {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // reserveRuntime takes the room of the runtime file, as far as there is any, before recovery uses it up.
 func (d *Dir) reserveRuntime() {
-	// A failure is met again where the file is written.
-	_ = os.WriteFile(d.runtimeTemporary(), make([]byte, runtimeReserve), fileMode)
+	f, err := os.OpenFile(d.runtimeTemporary(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, fileMode)
+	if err != nil {
+		return // met again where the file is written
+	}
+	info, err := f.Stat()
+	// As much as there is, in small steps: a write that does not fit takes nothing of what is left.
+	for step := make([]byte, runtimeReserveStep); err == nil && info.Size() < runtimeReserve; info, err = f.Stat() {
+		if _, err := f.Write(step); err != nil {
+			break
+		}
+	}
+	_ = f.Close()
 }
 
 func writeSynced(path string, content []byte) error {
