@@ -38,12 +38,11 @@ fuzz:
 crash:
 	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 20m -v -crash-stride 1
 
-# Longer proofs, run by hand.
-
 # The same over file systems that leave out a sync, a rename or a removal: every one must be noticed.
 crash-breakages:
 	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints_CatchBreakages$$' -count=1 -timeout 1h -v -crash-breakages
 
+# Longer proofs, run by hand.
 crash-long:
 	GOGC=400 $(GO) test ./internal/sim -run '^TestCrashPoints$$' -count=1 -timeout 6h -v -crash-stride 1 -crash-seeds $(CRASH_SEEDS)
 
@@ -58,5 +57,5 @@ bench:
 
 ci: vet
 	$(GO) test -count=1 ./...
-	$(MAKE) crash
+	$(MAKE) crash crash-breakages
 	$(MAKE) race

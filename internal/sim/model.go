@@ -33,7 +33,8 @@ type partitionModel struct {
 
 	stored map[partition.ConsumerKey]storedOffset // confirmed consumer offsets
 	// maybe are the values of operations that were on their way when the node died; ever are all since the last
-	// purge. For the keys in loose anything may be found that is not above the end: the machine lost power.
+	// purge. For the keys in loose anything may be found that is not above the end, until the next store: the machine
+	// lost power, and a value cut to the end of the data is so in memory only.
 	maybe, ever map[partition.ConsumerKey][]storedOffset
 	loose       map[partition.ConsumerKey]bool
 }
@@ -174,8 +175,5 @@ func (m *partitionModel) storedMayBe(key partition.ConsumerKey, v storedOffset, 
 	ok := m.stored[key] == v || slices.Contains(m.maybe[key], v) || m.loose[key]
 	m.stored[key] = v
 	delete(m.maybe, key)
-	if v.set && slices.Contains(m.ever[key], v) {
-		delete(m.loose, key) // a value cut to the end of the data is so in memory only, until the next store
-	}
 	return ok && (!v.set || v.offset <= end)
 }
