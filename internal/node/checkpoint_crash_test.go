@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/galgolog/galgo/internal/gatecheck"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
@@ -116,6 +117,8 @@ func bootMeta(disk vfs.FS, seed uint64, slots int, before *metaLife) (*metaLife,
 		o.Metadata.JournalSlots = 1 << 16
 	}
 	o.Fatal = func(code int, err error) { l.fatal = fmt.Errorf("exit %d: %w", code, err) }
+	gate := gatecheck.New(o.FS, func(err error) { l.fatal = err })
+	o.FS, o.Witness = gate, gate
 	var err error
 	if l.n, err = Open(o); err != nil {
 		return nil, err

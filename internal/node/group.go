@@ -201,6 +201,9 @@ func (g *group) publish() {
 	if !g.part.Publish() {
 		return
 	}
+	if v, w := g.part.View(), g.shard.node.witness; w != nil && v.Seeded {
+		w.Visible(g.dir, v.Committed)
+	}
 	g.noteTail()
 	g.reader.wakeWaiters()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/galgolog/galgo/internal/batch"
 	"github.com/galgolog/galgo/internal/buffer"
 	"github.com/galgolog/galgo/internal/datadir"
+	"github.com/galgolog/galgo/internal/gatecheck"
 	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/partition"
 	"github.com/galgolog/galgo/internal/protocol"
@@ -33,6 +34,15 @@ var rigClient = protocol.Uint128From64(77)
 
 func discardLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// watch puts a gate between the node and its disk: whatever leaves it early fails the test.
+func watch(t testing.TB, o *Options) {
+	if o.Witness != nil {
+		return // the test brings its own
+	}
+	gate := gatecheck.New(o.FS, func(err error) { t.Error(err) })
+	o.FS, o.Witness = gate, gate
+}
+
 func openRig(t testing.TB, dir string, change func(*Options)) *rig {
 	t.Helper()
 	o := Options{
@@ -47,6 +57,7 @@ func openRig(t testing.TB, dir string, change func(*Options)) *rig {
 	if change != nil {
 		change(&o)
 	}
+	watch(t, &o)
 	n, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

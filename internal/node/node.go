@@ -35,6 +35,8 @@ type Options struct {
 	Metadata    MetadataOptions
 	// Fatal is called once when the metadata group cannot go on; the process then exits with the code.
 	Fatal func(code int, err error)
+	// Witness is shown what leaves the node; nil in production.
+	Witness Witness
 }
 
 // Limits are the bounds of a node; zero values mean the defaults named here.
@@ -96,6 +98,7 @@ type Node struct {
 	limits      Limits
 	metrics     *metrics
 	fatal       func(code int, err error)
+	witness     Witness
 
 	shards   []*shard
 	readers  readerTable
@@ -121,7 +124,7 @@ func newNode(o Options) *Node {
 	n := &Node{
 		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: o.Layout,
 		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation,
-		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal,
+		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal, witness: o.Witness,
 		coldReads: make(chan struct{}, o.Limits.ColdReads), stop: make(chan struct{}),
 	}
 	if n.pool == nil {

@@ -154,6 +154,9 @@ func (s *shard) answered(w any, r *vsr.Reply) {
 		return
 	}
 	waiter := w.(Waiter)
+	if witness := s.node.witness; witness != nil && r.Prepare != nil {
+		witness.Answered(s.node.groupDir(protocol.GroupID(r.Prepare.Group())), r.Prepare, r.Body)
+	}
 	f := waiter.Flusher()
 	waiter.Complete(r)
 	if f == nil {

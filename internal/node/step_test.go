@@ -72,6 +72,7 @@ func openStepRigWith(t testing.TB, disk *vfs.Mem, change func(*Options)) *stepRi
 	if change != nil {
 		change(&o)
 	}
+	watch(t, &o)
 	n, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

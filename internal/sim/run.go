@@ -73,7 +73,11 @@ func (w *World) live(steps int) error {
 		case 2:
 			w.store()
 		case 3:
-			if w.rng.IntN(20) == 0 {
+			if w.rng.IntN(6) == 0 {
+				if err := w.changeSomething(); err != nil {
+					return err
+				}
+			} else if w.rng.IntN(20) == 0 {
 				w.clock.Jump(int64(w.rng.IntN(7_200_000_000)) - 3_600_000_000)
 			}
 		default:
@@ -88,6 +92,36 @@ func (w *World) live(steps int) error {
 	}
 	return nil
 }
+
+// changeSomething has the first client change something in the metadata: that is what checkpoints are made of. A
+// request that a crash cuts off is asked again in the next life; one that a full disk refuses is given up.
+func (w *World) changeSomething() error {
+	err := w.changeUsers()
+	if errors.Is(err, protocol.CodeTransientNotAccepted) {
+		w.clients[0].open = nil
+		return nil
+	}
+	return err
+}
+
+func (w *World) changeUsers() error {
+	if err := w.createUser(fmt.Sprintf("user%d", w.clients[0].request)); err != nil {
+		return err
+	}
+	var there []string
+	for _, name := range slices.Sorted(maps.Keys(w.catalog.users)) {
+		if w.catalog.users[name] {
+			there = append(there, name)
+		}
+	}
+	if len(there) <= usersMax {
+		return nil
+	}
+	return w.deleteUser(there[0])
+}
+
+// usersMax bounds what the lives of a seed make.
+const usersMax = 5
 
 // crashAndReopen drops the process and, as the seed says, what the machine had not written; then boots.
 func (w *World) crashAndReopen() error {
@@ -115,6 +149,17 @@ func (w *World) crashAndReopen() error {
 	return nil
 }
 
+func (w *World) countCheckpoints() {
+	if w.node == nil {
+		return
+	}
+	for _, m := range w.node.Metrics() {
+		if m.Name == "galgo_metadata_checkpoints_total" {
+			w.Report.Checkpoints += uint64(m.Value)
+		}
+	}
+}
+
 // lose ends a life: disk is what is left of it.
 func (w *World) lose(disk *vfs.Mem, power bool) error {
 	if power {
@@ -123,6 +168,7 @@ func (w *World) lose(disk *vfs.Mem, power bool) error {
 		w.Report.Kills++
 	}
 	w.exec.dead = true
+	w.countCheckpoints()
 	for _, c := range w.pending {
 		if c.done {
 			if err := w.answer(c); err != nil {
@@ -169,7 +215,7 @@ func (w *World) check() error {
 			return err
 		}
 	}
-	return nil
+	return w.checkCatalog()
 }
 
 func (w *World) unanswered() []*call {

@@ -30,8 +30,9 @@ func TestSim_LivesOfManySeeds(t *testing.T) {
 		total.Kills += r.Kills
 		total.PowerLosses += r.PowerLosses
 		total.Polls += r.Polls
+		total.Checkpoints += r.Checkpoints
 	}
-	if total.Confirmed == 0 || total.Kills == 0 || total.PowerLosses == 0 {
+	if total.Confirmed == 0 || total.Kills == 0 || total.PowerLosses == 0 || total.Checkpoints == 0 {
 		t.Fatalf("the lives prove nothing: %+v", total)
 	}
 	t.Logf("%+v", total)

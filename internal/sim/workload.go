@@ -89,6 +89,9 @@ func (w *World) storeOffset(m *partitionModel, key partition.ConsumerKey, v stor
 
 // collect looks at the answers that have come.
 func (w *World) collect() error {
+	if w.early != nil {
+		return w.early
+	}
 	waiting := w.pending[:0]
 	for _, c := range w.pending {
 		if !c.done {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/galgolog/galgo/internal/datadir"
+	"github.com/galgolog/galgo/internal/gatecheck"
 	"github.com/galgolog/galgo/internal/node"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vfs"
@@ -24,7 +25,8 @@ type Options struct {
 	Retention bool
 	// MaxFrameBytes is the limit of a frame, 0 for the usual one.
 	MaxFrameBytes int
-	// JournalSlots is the room of the metadata journal, 0 for 1,024.
+	// JournalSlots is the room of the metadata journal, 0 for so little that a dozen operations bring a
+	// checkpoint.
 	JournalSlots int
 	// Disk puts something between the node and its file system, to see what a broken one does.
 	Disk func(vfs.FS) vfs.FS
@@ -38,7 +40,7 @@ func (o *Options) fill() {
 		o.Crashes = 4
 	}
 	if o.JournalSlots == 0 {
-		o.JournalSlots = 1024
+		o.JournalSlots = checkpointSlots
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -65,6 +67,7 @@ type World struct {
 	lives      int
 	dead       error // what ended the current life
 	exit       error // why the node itself gave up
+	early      error // something left the node before what it depends on was durable
 	crash      *crash
 	blocks     map[string]blockMark // superblocks as the node last left them
 	fences     Fences
@@ -74,7 +77,7 @@ type World struct {
 
 // Report counts what a life contained.
 type Report struct {
-	Lives, Sends, Confirmed, Refused, Polls, Stores, Kills, PowerLosses, Fenced uint64
+	Lives, Sends, Confirmed, Refused, Polls, Stores, Kills, PowerLosses, Fenced, Checkpoints uint64
 }
 
 // New makes the world of a seed and boots its node for the first time.
@@ -125,8 +128,16 @@ func (w *World) nodeOptions() node.Options {
 	if w.opts.Disk != nil {
 		disk = w.opts.Disk(disk)
 	}
+	gate := gatecheck.New(disk, func(err error) {
+		if w.early == nil {
+			w.early = err
+		}
+	})
+	if w.opts.Disk != nil { // it is there to be broken: what notices is what the clients see
+		gate = gatecheck.New(disk, func(error) {})
+	}
 	return node.Options{
-		FS: disk, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: w.layout(),
+		FS: gate, Witness: gate, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: w.layout(),
 		Shards: 1 + int(w.seed%3), Incarnation: protocol.Uint128{Lo: w.rng.Uint64() | 1, Hi: w.rng.Uint64()},
 		Limits: node.Limits{
 			ReservationLease: 64, TailBytes: 8 << 10, TailPartitionBytes: 2 << 10, Validate: true,

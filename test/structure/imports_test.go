@@ -25,7 +25,7 @@ var layers = map[string]int{
 	"internal/metadata": 2, "internal/partition": 2,
 	"internal/node":      3,
 	"internal/transport": 4, "internal/session": 4, "internal/peer": 4, "internal/httpapi": 4,
-	"internal/rawclient": 5, "internal/bench": 5, "internal/inspect": 5, "internal/sim": 5, "internal/server": 5,
+	"internal/rawclient": 5, "internal/bench": 5, "internal/inspect": 5, "internal/sim": 5, "internal/gatecheck": 5, "internal/server": 5,
 	"internal/cli": 6, "cmd/galgo": 7,
 }
 
