@@ -8,48 +8,55 @@ import (
 	"github.com/galgolog/galgo/internal/vsr"
 )
 
-// appendState is how far the log of a group is on its way to the device.
+// appendState is how far the log of a group whose segments are its log has come.
 type appendState struct {
-	written uint64 // op: everything up to here is in the page cache
-	synced  uint64 // op: everything up to here counts as durable
-	syncing bool
 	// takingBack: what a failed append left in the files is being removed; nothing is proposed meanwhile.
 	takingBack bool
 }
 
-// appendEntries writes prepares to the segments. On a default topic the write is what the topic promises,
-// on an enforce_fsync topic a sync follows, one at a time: what is written while it runs is covered by the
-// next.
+// appendEntries takes prepares to the log of the group: the shared log of the shard, or the segments.
 func (g *group) appendEntries(entries []*vsr.Entry) {
-	g.part.Stage(entries, &g.plan)
-	if g.plan.Batches == 0 {
-		g.appended(g.plan.LastOp, g.plan.Sync)
+	if g.logged != nil {
+		g.shard.wal.gather(g, entries)
 		return
 	}
-	first := entries[0].Header.Op()
-	start := time.Now()
-	err := g.files.write(&g.plan, g.preallocate())
-	g.reader.live.Store(g.files.active)
-	g.shard.node.metrics.observeAppend(time.Since(start))
-	if err != nil {
+	g.part.Stage(entries, &g.plan)
+	if err := g.writePlan(); err != nil {
+		first := entries[0].Header.Op()
 		g.shard.node.log.Error("append", "partition", g.id.String(), "op", first, "error", err)
 		g.shard.node.metrics.appendFailures.Inc()
 		g.takeBack(first, err)
 		return
 	}
-	g.appended(g.plan.LastOp, g.plan.Sync)
+	g.part.AppendDone(g.plan.LastOp)
+	g.replica.Done(g.shard.now, vsr.Appended{Op: g.plan.LastOp})
+	g.syncFull()
 }
 
-// appended goes on after everything up to op was written.
-func (g *group) appended(op uint64, sync bool) {
-	g.appends.written = op
-	if !sync {
-		g.part.AppendDone(op)
-		g.replica.Done(g.shard.now, vsr.Appended{Op: op})
-		g.syncFull()
-		return
+// appendCommitted writes what is committed and not applied to the segments. The log of the shard has it: nothing
+// is unwound when that fails.
+func (g *group) appendCommitted(replica *vsr.Replica) error {
+	l := g.logged
+	l.committed = replica.Committed(l.committed[:0])
+	g.part.Stage(l.committed, &g.plan)
+	clear(l.committed)
+	err := g.writePlan()
+	if err != nil {
+		g.part.Unstage()
 	}
-	g.startSync()
+	return err
+}
+
+// writePlan carries out what Stage has laid out.
+func (g *group) writePlan() error {
+	if g.plan.Batches == 0 {
+		return nil
+	}
+	start := time.Now()
+	err := g.files.write(&g.plan, g.preallocate())
+	g.reader.live.Store(g.files.active)
+	g.shard.node.metrics.observeAppend(time.Since(start))
+	return err
 }
 
 // syncFull has segments that are full synced and closed in the background: the topic promises nothing about
@@ -122,46 +129,6 @@ func (e *TakeBackError) Error() string {
 
 // Unwrap returns both causes.
 func (e *TakeBackError) Unwrap() []error { return []error{e.Append, e.Cut} }
-
-func (g *group) startSync() {
-	if g.appends.syncing || g.appends.written == g.appends.synced {
-		return
-	}
-	g.appends.syncing = true
-	upTo := g.appends.written
-	set := g.files.toSync()
-	g.submit(set.run, func(err error) {
-		switch {
-		case err == nil:
-		case g.state == serving:
-			g.files.restore(&set)
-		default:
-			set.close() // the files of the group are given back by whoever stopped it
-		}
-		g.syncDone(upTo, err)
-	})
-}
-
-// syncDone follows a sync. A failed one is final for what it should have covered: the kernel may have
-// dropped the pages, so the operations are unwound and the bytes written anew by whoever tries again.
-func (g *group) syncDone(upTo uint64, err error) {
-	g.appends.syncing = false
-	if g.state != serving {
-		return
-	}
-	if err != nil {
-		first := g.appends.synced + 1
-		g.shard.node.log.Error("sync", "partition", g.id.String(), "op", first, "error", err)
-		g.shard.node.metrics.syncFailures.Inc()
-		g.appends.written = g.appends.synced
-		g.takeBack(first, fmt.Errorf("sync: %w", err))
-		return
-	}
-	g.appends.synced = upTo
-	g.part.AppendDone(upTo)
-	g.replica.Done(g.shard.now, vsr.Appended{Op: upTo})
-	g.startSync()
-}
 
 // submit runs task on the lane of the group and done under ownership, unless the group was retired meanwhile.
 func (g *group) submit(task func() error, done func(error)) {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/wal/shardlog"
 )
 
 // Open recovers a node from its data directory: the metadata group first, then every partition that has a
@@ -31,6 +33,9 @@ func Open(o Options) (*Node, error) {
 			err = errors.Join(err, n.meta.journal.Close())
 		}
 		return nil, fmt.Errorf("metadata group: %w", err)
+	}
+	if err := n.openLogs(); err != nil {
+		return nil, fmt.Errorf("shard logs: %w", err)
 	}
 	if err := n.openPartitions(); err != nil {
 		return nil, fmt.Errorf("partitions: %w", err)
@@ -62,9 +67,27 @@ func (n *Node) syncNames() error {
 	return n.fs.SyncDir(root)
 }
 
-// openPartitions recovers every partition that has a directory, and removes what the metadata no longer
-// knows. Directories are read in parallel, one task per partition.
+// openLogs reads the logs of all shards, decides what they prove, and begins a new life of each.
+func (n *Node) openLogs() error {
+	logs, err := shardlog.Scan(n.fs, path.Dir(n.layout.WAL(0)), shardlog.Options{
+		Cluster: n.cluster, Replica: n.replicaID, Shards: len(n.shards),
+		FileBytes: n.limits.WALFileBytes, RetainedBytes: n.limits.WALRetainedBytes,
+		BootID: n.bootID, Random: n.random,
+	})
+	if err != nil {
+		return err
+	}
+	for _, damage := range logs.Damage() {
+		n.log.Warn("shard log", "found", damage)
+	}
+	n.logs = logs
+	return logs.Begin()
+}
+
+// openPartitions recovers every partition that has a directory or is known to a log, and removes what the metadata
+// no longer knows. Directories are read in parallel, one task per partition.
 func (n *Node) openPartitions() error {
+	n.recovering.Store(1)
 	found, hidden, err := n.listPartitions()
 	if err != nil {
 		return err
@@ -72,6 +95,7 @@ func (n *Node) openPartitions() error {
 	if len(found) > 0 && n.View().Revision == 0 {
 		return &LostMetadataError{Dir: n.layout.Metadata(), Partitions: len(found)}
 	}
+	found = n.addLogged(found)
 	for _, id := range found {
 		p, topic, ok := findPartition(n.View(), id)
 		if !ok {
@@ -84,12 +108,42 @@ func (n *Node) openPartitions() error {
 		g := s.newGroup(id, p, topic)
 		s.groups[id] = g
 		n.readers.put(id, g.reader)
+		if g.logged != nil {
+			g.logged.recovering = true
+			n.recovering.Add(1)
+		}
 		s.load(g, p.PurgeGeneration)
 	}
 	for _, h := range hidden {
 		n.fenceHidden(h)
 	}
-	return n.awaitOpen()
+	err = n.awaitOpen()
+	n.recoveredFromLog()
+	return err
+}
+
+// recoveredFromLog lets the logs go on once nobody has to read them any more.
+func (n *Node) recoveredFromLog() {
+	if n.recovering.Add(-1) == 0 {
+		n.logs.Replayed()
+	}
+}
+
+// addLogged adds the partitions that only the logs know, and tells the logs which of theirs the metadata no longer
+// knows.
+func (n *Node) addLogged(found []protocol.GroupID) []protocol.GroupID {
+	for _, g := range n.logs.Groups() {
+		p, _, ok := findPartition(n.View(), g.Group)
+		switch {
+		case g.Dropped:
+		case !ok || p.CreatedRevision != g.Revision:
+			s := n.shards[n.shardIndex(g.Group)]
+			s.postControl(func(s *shard) { s.wal.dropGroup(g.Group, g.Revision) })
+		case !slices.Contains(found, g.Group):
+			found = append(found, g.Group)
+		}
+	}
+	return found
 }
 
 // hiddenTopics are the topics of a stream, or one of them, whose folder cannot be listed: what their partitions hold is
@@ -116,6 +170,9 @@ func (n *Node) fenceHidden(h hiddenTopics) {
 				continue
 			}
 			s := n.shards[n.shardIndex(id)]
+			if s.groups[id] != nil { // its log brought it up
+				continue
+			}
 			g := s.newGroup(id, p, t)
 			s.groups[id] = g
 			n.readers.put(id, g.reader)
@@ -127,8 +184,9 @@ func (n *Node) fenceHidden(h hiddenTopics) {
 // load reads the directory of g on its lane.
 func (s *shard) load(g *group, generation uint64) {
 	var found *opened
+	recovering := g.logged != nil && g.logged.recovering
 	g.submit(func() (err error) {
-		found, err = s.node.openFiles(g, generation)
+		found, err = s.node.openFiles(g, generation, recovering)
 		return err
 	}, func(err error) {
 		if g.state == opening && isNoSpace(err) {
@@ -140,7 +198,8 @@ func (s *shard) load(g *group, generation uint64) {
 	})
 }
 
-// awaitOpen runs passes until no group is opening, but for those that wait for disk space. The executor does the work meanwhile.
+// awaitOpen runs passes until no group is opening, but for those that wait for disk space or for a log that cannot be
+// written. The executor does the work meanwhile.
 func (n *Node) awaitOpen() error {
 	for _, s := range n.shards {
 		for s.opening() {
@@ -157,7 +216,7 @@ func (s *shard) opening() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.groups {
-		if g.state == opening && g.stalled == nil {
+		if g.state == opening && g.stalled == nil && !g.waitsForLog() {
 			return true
 		}
 	}

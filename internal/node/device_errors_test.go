@@ -60,6 +60,8 @@ func (r deviceRow) hits(op vfs.Op) bool {
 		return strings.HasSuffix(op.Path, r.file)
 	case "superblock.*":
 		return strings.Contains(op.Path, "/partitions/0/superblock.")
+	case "wal/":
+		return strings.Contains(op.Path, "/wal/")
 	case "offsets/":
 		return strings.Contains(op.Path, "/offsets/")
 	}

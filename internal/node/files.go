@@ -168,6 +168,16 @@ func (f *segmentFiles) fullToSync() (syncSet, bool) {
 	return s, true
 }
 
+// rewrite writes again what an earlier sync of the set has failed for.
+func (s *syncSet) rewrite() error {
+	for _, w := range s.writers {
+		if err := w.Rewrite(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run syncs the set, data before names. When all of it is on the device, the full segments are closed;
 // otherwise every one stays open, because what it holds may have to be written again.
 func (s *syncSet) run() error {

@@ -88,6 +88,7 @@ func TestFlush_AFailedOneTakesAppendsInFlightWithIt(t *testing.T) {
 				l.settle()
 				flushed := <-flush
 				if syncs < failing {
+					l.disk.SetHook(nil)
 					l.close()
 					continue
 				}

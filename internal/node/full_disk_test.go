@@ -39,7 +39,7 @@ func (s *stepRig) smallTopic(fsync bool) uint64 {
 // outcome waits for the answer of a send, with time passing.
 func (s *stepRig) outcome(a *answer) protocol.Code {
 	s.t.Helper()
-	for range 500 {
+	for range 2000 {
 		s.settle()
 		if s.answered(a) {
 			return a.code

@@ -7,6 +7,8 @@ import (
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
 	"github.com/galgolog/galgo/internal/vsr"
+	"github.com/galgolog/galgo/internal/wal"
+	"github.com/galgolog/galgo/internal/wal/shardlog"
 )
 
 // groupState is the life of a partition group on this node.
@@ -40,23 +42,24 @@ type group struct {
 	waiting     workQueue // requests without a log position
 	plan        partition.AppendPlan
 	appends     appendState
+	logged      *loggedGroup // nil when the segments are the log
 	purge       purgeRequest
 	truncate    uint64 // metadata watermark, exclusive end
 	retrying    bool   // a failed job waits for retryAt
 	retryAt     uint64 // tick
 	jobFailures int    // in a row
 	stalled     func() // goes on once a second, after the disk was full
-	// offsetDirs tells, by kind, whose directory of stored offsets has a durable name. Touched on the lane only.
-	offsetDirs [3]bool
-	expiring   bool // the cleaner has not looked, or not removed all it found
-	removing   int  // removals of segments under way
-	jobs       int  // jobs handed to the executor
-	isTouched  bool
-	isTimed    bool
-	tailNoted  int64
-	rate       mintRate
-	lastUsed   uint64 // tick
-	scratch    vsr.Reply
+	// failingSince is the tick since which the jobs of the partition fail, 0 when they do not.
+	failingSince uint64
+	expiring     bool // the cleaner has not looked, or not removed all it found
+	removing     int  // removals of segments under way
+	jobs         int  // jobs handed to the executor
+	isTouched    bool
+	isTimed      bool
+	tailNoted    int64
+	rate         mintRate
+	lastUsed     uint64 // tick
+	scratch      vsr.Reply
 }
 
 // purgeRequest is the newest purge that the metadata group committed for this partition.
@@ -160,6 +163,9 @@ func (g *group) drop(code protocol.Code) {
 	if g.replica == nil {
 		return
 	}
+	if g.logged != nil {
+		g.shard.wal.forget(g)
+	}
 	g.replica.Stop(g.shard.now)
 	eff := g.replica.Effects()
 	for i := range eff.Replies {
@@ -255,6 +261,12 @@ func (g *group) propose() bool {
 			progress = true
 			continue
 		}
+		if admits, refused := g.logAdmits(w); refused {
+			progress = true
+			continue
+		} else if !admits {
+			return progress
+		}
 		if isSend(w) {
 			covered := g.part.Covers(uint64(w.Messages))
 			if g.shard.node.space.low.Load() || covered && !g.shard.node.takesSend(len(w.Request.Body.Bytes)) {
@@ -268,6 +280,9 @@ func (g *group) propose() bool {
 			}
 		}
 		if w.Local {
+			if g.logged != nil && g.localWaits() {
+				return progress
+			}
 			g.waiting.pop()
 			g.applyLocal(w)
 			progress = true
@@ -279,6 +294,9 @@ func (g *group) propose() bool {
 		}
 		g.waiting.pop()
 		progress = true
+		if g.logged != nil && outcome.Verdict == vsr.Accepted && !isSend(w) {
+			g.logged.offsetOp = g.replica.Op()
+		}
 		if outcome.Verdict != vsr.Accepted {
 			g.scratch = vsr.Reply{Waiter: w.Request.Waiter, Request: &w.Request, Outcome: outcome}
 			g.shard.answered(w.Request.Waiter, &g.scratch)
@@ -322,22 +340,38 @@ func (g *group) expire(now uint64) {
 	}
 }
 
-// applyLocal executes an offset operation that is not replicated.
+// applyLocal executes an offset operation that is not replicated. In a logged group the log comes first: a replay
+// meets the operation in its place among the others.
 func (g *group) applyLocal(w *Work) {
 	op, ok := partition.DecodeOffsetOp(w.Request.Body.Bytes)
 	code := protocol.CodeInvalidCommand
 	if ok {
 		code = g.part.CheckOffset(w.Request.Operation, op)
 	}
+	if code != protocol.Success || g.logged == nil {
+		g.finishLocal(w, op, code)
+		return
+	}
+	record := shardlog.Local{
+		ConsumerKind: uint8(op.Key.Kind), Delete: w.Request.Operation == protocol.OpDeleteConsumerOffset,
+		ID: op.Key.ID, Offset: op.Offset,
+	}
+	g.shard.wal.add(g, wal.KindLocal, record.AppendTo(nil), true, func(err error) {
+		if err != nil || g.state != serving {
+			code = protocol.CodeTransientNotAccepted
+		}
+		g.finishLocal(w, op, code)
+		g.shard.touch(g)
+	})
+}
+
+// finishLocal carries a local offset operation out, unless code says why not, and answers it.
+func (g *group) finishLocal(w *Work, op partition.OffsetOp, code protocol.Code) {
 	if code == protocol.Success {
-		job := g.part.StoreLocal(w.Request.Operation, op)
-		if err := g.execute(&job); err != nil {
+		if err := g.storeLocal(w.Request.Operation, op); err != nil {
 			g.shard.node.log.Error("store consumer offset", "partition", g.id.String(), "error", err)
 			g.shard.node.noteDiskError(err)
 			code = protocol.CodeTransientNotAccepted
-		} else {
-			g.part.JobDone(&job, nil)
-			g.part.ShowLocal(w.Request.Operation, op)
 		}
 	}
 	w.Request.Body.Release()
@@ -347,4 +381,18 @@ func (g *group) applyLocal(w *Work) {
 	}
 	g.scratch = vsr.Reply{Waiter: w.Request.Waiter, Request: &w.Request, Outcome: out}
 	g.shard.answered(w.Request.Waiter, &g.scratch)
+}
+
+// storeLocal changes a stored offset on this replica alone: the file, then what polls see.
+func (g *group) storeLocal(code protocol.Operation, op partition.OffsetOp) error {
+	job := g.part.StoreLocal(code, op)
+	if err := g.execute(&job); err != nil {
+		return err
+	}
+	if g.logged != nil {
+		g.logged.noteOffset(op.Key)
+	}
+	g.part.JobDone(&job, nil)
+	g.part.ShowLocal(code, op)
+	return nil
 }

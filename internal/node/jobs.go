@@ -9,24 +9,23 @@ import (
 	"github.com/galgolog/galgo/internal/superblock"
 )
 
-// runJobs carries out what the partition asked for: offset files of default topics, which only touch the page
-// cache, in the pass; the rest on the lane. It reports whether the commit walk went on.
+// runJobs carries out what the partition asked for: what only touches the page cache in the pass, the rest on the
+// lane. It reports whether the commit walk went on.
 func (g *group) runJobs() (progress bool) {
 	if g.retrying {
 		return false
 	}
 	for _, j := range g.part.TakeJobs() {
-		synced := g.part.Config().Options.EnforceFsync
 		switch {
-		case isOffsetJob(&j) && !synced:
-			progress = g.finish(j, g.execute(&j)) || progress
+		case j.Kind == partition.JobAppend:
+			progress = g.finish(j, g.appendCommitted(g.replica)) || progress
 		case isOffsetJob(&j):
-			g.submit(func() error { return g.executeSynced(&j) }, func(err error) { g.finish(j, err) })
+			progress = g.finish(j, g.execute(&j)) || progress
 		case j.Kind == partition.JobPurge:
 			g.publish()
 			g.block.purging = true
 			empty := g.superblockState(partition.Claim{})
-			g.submit(func() error { return g.purgeFiles(&j, empty) }, func(err error) { g.finish(j, err) })
+			g.submit(func() error { return g.purgeFiles(&j, g.block.store, empty) }, func(err error) { g.finish(j, err) })
 		default:
 			if !j.Again {
 				g.removing++
@@ -53,6 +52,7 @@ func (g *group) finish(j partition.Job, err error) bool {
 			g.part.Retry(j)
 			g.retrying, g.retryAt = true, g.shard.now.Ticks+backoffTicks(max(g.jobFailures-4, 0))
 			g.shard.wantTick()
+			g.jobFailed(err)
 			return false
 		}
 		// The purge that waits behind this operation makes room, and deletes every stored offset: no file is needed.
@@ -65,40 +65,45 @@ func (g *group) finish(j partition.Job, err error) bool {
 		g.removing--
 		g.clean()
 	}
+	g.failingSince = 0
+	if g.logged != nil && isOffsetJob(&j) {
+		g.logged.noteOffset(j.Key)
+	}
 	if j.Kind == partition.JobPurge {
 		g.removing = 0 // a removal from before that failed is forgotten
 		g.reader.live.Store(nil)
 		g.part.Claimed(partition.Claim{})
 		g.block.purged()
+		if g.logged != nil {
+			g.logged.takeOffsets() // all of them are gone, durably
+		}
 	}
 	if g.part.JobDone(&j, nil) {
 		g.replica.Resume(g.shard.now)
+		if g.logged != nil && (j.Kind == partition.JobPurge || len(g.files.full) > 0) {
+			g.shard.wal.want(g)
+		}
 		return true
 	}
 	return false
 }
 
-func isOffsetJob(j *partition.Job) bool {
-	return j.Kind == partition.JobStoreOffset || j.Kind == partition.JobDeleteOffset
+// jobsWedgedTicks is how long committed work may fail before its partition is stopped.
+const jobsWedgedTicks = 120 * ticksPerSecond
+
+// jobFailed stops a partition whose committed work cannot be done. A full disk stops nobody: space comes back.
+func (g *group) jobFailed(err error) {
+	now := g.shard.now.Ticks
+	if g.failingSince == 0 {
+		g.failingSince = max(now, 1)
+	}
+	if now-min(now, g.failingSince) >= jobsWedgedTicks && !isNoSpace(err) {
+		g.fence(fmt.Errorf("committed work cannot be carried out: %w", err))
+	}
 }
 
-// executeSynced is execute for a topic whose promises hold on the device: the file and its name are synced
-// before the operation counts.
-func (g *group) executeSynced(j *partition.Job) error {
-	if j.Kind == partition.JobStoreOffset {
-		fs, kind := g.shard.node.fs, segment.OffsetKind(j.Key.Kind)
-		err := segment.WriteOffsetDurably(fs, g.dir, kind, j.Key.ID, j.Offset)
-		if err == nil && !g.offsetDirs[kind] {
-			// The directory may be there from an attempt that failed before its own name was synced.
-			err = segment.SyncOffsets(fs, g.dir, kind, nil)
-			g.offsetDirs[kind] = err == nil
-		}
-		return err
-	}
-	if err := g.execute(j); err != nil {
-		return err
-	}
-	return segment.SyncOffsets(g.shard.node.fs, g.dir, segment.OffsetKind(j.Key.Kind), []uint32{j.Key.ID})
+func isOffsetJob(j *partition.Job) bool {
+	return j.Kind == partition.JobStoreOffset || j.Kind == partition.JobDeleteOffset
 }
 
 // execute does the file work of a job. It runs in the pass or on the lane of the group.
@@ -149,11 +154,11 @@ func (g *group) removeSegments(j *partition.Job) error {
 
 // purgeFiles empties the directory. The superblock goes first: a crash in between leaves data that the next
 // boot purges again, never offsets that were given out below data that is gone.
-func (g *group) purgeFiles(j *partition.Job, empty superblock.State) error {
+func (g *group) purgeFiles(j *partition.Job, store *superblock.Store, empty superblock.State) error {
 	fs := g.shard.node.fs
-	err := g.block.store.Write(empty)
+	err := store.Write(empty)
 	if isNoSpace(err) && segment.DropAllIndexes(fs, g.dir) == nil {
-		err = g.block.store.Write(empty) // in the room of what goes next
+		err = store.Write(empty) // in the room of what goes next
 	}
 	if err != nil {
 		return err

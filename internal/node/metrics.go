@@ -26,7 +26,11 @@ type metrics struct {
 	syncFailures   counter
 	refusedFull    counter
 	refusedDisk    counter
+	refusedLog     counter
 	journalWrites  counter
+	logFailures    counter
+	logCheckpoints counter
+	replayed       counter
 
 	checkpoints       counter
 	checkpointsFailed counter
@@ -71,6 +75,10 @@ func (n *Node) Metrics() []Metric {
 		{"galgo_scrub_damages_total", "Damaged ranges that scrubs found.", float64(m.scrubDamages.Load()), false},
 		{"galgo_requests_refused_full_total", "Requests answered 58 after waiting for room.", float64(m.refusedFull.Load()), false},
 		{"galgo_requests_refused_disk_total", "Sends answered 58 because free space was below the watermark.", float64(m.refusedDisk.Load()), false},
+		{"galgo_requests_refused_log_total", "Sends answered 58 because the shard log is far above its limit.", float64(m.refusedLog.Load()), false},
+		{"galgo_shard_log_failures_total", "Tasks of shard logs that failed and are tried again.", float64(m.logFailures.Load()), false},
+		{"galgo_partition_checkpoints_total", "Checkpoints of partitions in the shard logs.", float64(m.logCheckpoints.Load()), false},
+		{"galgo_shard_log_replayed_total", "Operations replayed from the shard logs at the start.", float64(m.replayed.Load()), false},
 		{"galgo_metadata_journal_batches_total", "Synced batches of the metadata journal.", float64(m.journalWrites.Load()), false},
 		{"galgo_topics_written", "Topics whose messages are acknowledged once written to the page cache.", float64(written), true},
 		{"galgo_topics_synced", "Topics whose messages are acknowledged after fsync.", float64(synced), true},

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/galgolog/galgo/internal/datadir"
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vfs"
+	"github.com/galgolog/galgo/internal/wal/shardlog"
 )
 
 // Options are the parts and limits of a node. FS, Clock, Executor, Log and Layout are needed.
@@ -31,8 +33,13 @@ type Options struct {
 	Replicas  uint8
 	// Incarnation is random per boot.
 	Incarnation protocol.Uint128
-	Limits      Limits
-	Metadata    MetadataOptions
+	// BootID names the boot of the machine, zero when it is not known: after another one, what no sync has
+	// covered may be gone.
+	BootID [16]byte
+	// Random draws numbers that no client can predict; nil: from the system.
+	Random   func() uint64
+	Limits   Limits
+	Metadata MetadataOptions
 	// Fatal is called once when the metadata group cannot go on; the process then exits with the code.
 	Fatal func(code int, err error)
 	// Witness is shown what leaves the node; nil in production.
@@ -52,8 +59,10 @@ type Limits struct {
 	RebalanceTicks     uint64 // hand-over of a partition within a group at the latest, 30 s
 	RetentionTicks     uint64 // between two runs of the cleaner, 60 s; 0 with NoRetention set: never
 	NoRetention        bool
-	OpenHandles        int  // files kept open for polls, 512
-	Validate           bool // verify the checksums of what polls read from files
+	OpenHandles        int   // files kept open for polls, 512
+	WALFileBytes       int64 // size of a file of a shard log, 128 MiB
+	WALRetainedBytes   int64 // of a shard log; above it, groups are checkpointed, at twice that their sends refused, 512 MiB
+	Validate           bool  // verify the checksums of what polls read from files
 	Scrub              ScrubMode
 	ScrubRate          int64 // bytes a second at most, 0 for what the device gives
 }
@@ -66,6 +75,8 @@ func (l *Limits) fill() {
 	}
 	def(&l.TailBytes, 64<<20)
 	def(&l.TailPartitionBytes, 4<<20)
+	def(&l.WALFileBytes, 128<<20)
+	def(&l.WALRetainedBytes, 4*l.WALFileBytes)
 	if l.MaxFrameBytes == 0 {
 		l.MaxFrameBytes = protocol.MaxFrameSizeDefault
 	}
@@ -105,10 +116,17 @@ type Node struct {
 	meta     *metaGroup
 	observer SessionObserver
 
-	tailBytes   atomic.Int64
-	openHandles atomic.Int64
-	space       space
-	dirs        durableDirs
+	logs *shardlog.Logs // of all shards
+	// recovering is the number of partitions that have to read the logs yet, and one for a start under way.
+	recovering atomic.Int32
+	bootID     [16]byte
+	random     func() uint64
+
+	tailBytes      atomic.Int64
+	logCheckpoints atomic.Int32 // of partitions, that sync files now
+	openHandles    atomic.Int64
+	space          space
+	dirs           durableDirs
 	// stoppedInOrder tells how the life before ended; scrubbed that the scrub of this one is done.
 	stoppedInOrder bool
 	scrubbed       atomic.Bool
@@ -123,9 +141,12 @@ func newNode(o Options) *Node {
 	o.Limits.fill()
 	n := &Node{
 		fs: o.FS, clock: o.Clock, exec: o.Executor, log: o.Log, pool: o.Pool, layout: o.Layout,
-		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation,
+		cluster: o.Cluster, replicaID: o.ReplicaID, replicas: max(o.Replicas, 1), incarnation: o.Incarnation, bootID: o.BootID, random: o.Random,
 		limits: o.Limits, metrics: newMetrics(), fatal: o.Fatal, witness: o.Witness,
 		coldReads: make(chan struct{}, o.Limits.ColdReads), stop: make(chan struct{}),
+	}
+	if n.random == nil {
+		n.random = randomEpoch
 	}
 	if n.pool == nil {
 		n.pool = buffer.New(128 << 20)
@@ -135,6 +156,12 @@ func newNode(o Options) *Node {
 	}
 	n.readers.init()
 	return n
+}
+
+func randomEpoch() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 // Start runs the goroutines of the shards. A node under a simulator is not started: the simulator calls Pass.

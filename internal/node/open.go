@@ -18,10 +18,13 @@ func (s *shard) newGroup(id protocol.GroupID, p metadata.Partition, t *metadata.
 	if g.lane == nil {
 		g.lane = new(Lane)
 	}
+	if class := logClassOf(n.replicas, t.Options.EnforceFsync()); class != segmentIsLog {
+		g.logged = &loggedGroup{class: class}
+	}
 	stream, topic, part := id.Partition()
 	g.part = partition.New(partition.Config{
 		Stream: stream, Topic: topic, ID: part, Revision: p.CreatedRevision, Replicas: n.replicas,
-		Options: n.partitionOptions(t), TailMaxBytes: n.limits.TailPartitionBytes,
+		Logged: g.logged != nil, Options: n.partitionOptions(t), TailMaxBytes: n.limits.TailPartitionBytes,
 		ReservationLease: n.limits.ReservationLease, ReservationLeaseMax: n.limits.ReservationMax,
 	})
 	g.files = segmentFiles{fs: n.fs, dir: g.dir}
@@ -57,12 +60,13 @@ type opened struct {
 	state   superblock.State
 	data    segment.State
 	offsets map[partition.ConsumerKey]uint64
+	logged  openedLog
 }
 
 // openFiles makes or reads the directory of g. A directory that belonged to an earlier incarnation with the
 // same ids is moved out of the way first.
-func (n *Node) openFiles(g *group, generation uint64) (*opened, error) {
-	o := &opened{}
+func (n *Node) openFiles(g *group, generation uint64, recovering bool) (*opened, error) {
+	o := &opened{logged: openedLog{recovering: recovering}}
 	var err error
 	if o.owner, err = n.takeDirectory(g.dir, g.revision, generation); err != nil {
 		return nil, err
@@ -70,12 +74,20 @@ func (n *Node) openFiles(g *group, generation uint64) (*opened, error) {
 	if err := n.openSuperblock(g, o); err != nil {
 		return nil, err
 	}
+	if g.logged != nil {
+		return o, n.openLogged(g, o, generation)
+	}
+	return o, n.openData(g, o, n.recoverOptions(o))
+}
+
+// openData reads segments and stored offsets.
+func (n *Node) openData(g *group, o *opened, opts segment.Options) (err error) {
 	_, _, id := g.id.Partition()
-	if o.data, err = segment.Recover(n.fs, g.dir, uint64(id), n.recoverOptions(o)); err != nil {
-		return nil, err
+	if o.data, err = segment.Recover(n.fs, g.dir, uint64(id), opts); err != nil {
+		return err
 	}
 	if end := o.data.End(); n.replicas == 1 && o.state.OffsetReserved > 0 && end > o.state.OffsetReserved {
-		return nil, &StaleSuperblockError{Dir: g.dir, Reserved: o.state.OffsetReserved, End: end}
+		return &StaleSuperblockError{Dir: g.dir, Reserved: o.state.OffsetReserved, End: end}
 	}
 	if o.owner.stale {
 		if !o.owner.sealed && len(o.data.Segments) > 0 {
@@ -83,12 +95,12 @@ func (n *Node) openFiles(g *group, generation uint64) (*opened, error) {
 		}
 		n.log.Warn("record of the owner of a partition directory is written anew", "dir", g.dir)
 		if err := segment.WriteOwner(n.fs, g.dir, o.owner.Owner); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	g.owner = o.owner.Owner
 	o.offsets, err = n.readOffsets(g.dir)
-	return o, err
+	return err
 }
 
 // recoverOptions are what is known of the segments from elsewhere. A purge begins with a superblock that reserves
@@ -112,7 +124,7 @@ func (n *Node) openSuperblock(g *group, o *opened) error {
 	}
 	o.store, o.present = store, outcome == superblock.Present
 	if !o.present {
-		if o.owner.holds {
+		if o.owner.holds && g.logged == nil { // the log of the shard may know enough
 			return &MissingSuperblockError{g.dir}
 		}
 		return nil
@@ -143,6 +155,7 @@ func (n *Node) readOffsets(dir string) (map[partition.ConsumerKey]uint64, error)
 
 // opened takes over what the directory held and lets requests in.
 func (g *group) opened(o *opened, err error) {
+	g.endRecovering()
 	if g.state != opening {
 		return
 	}
@@ -151,11 +164,30 @@ func (g *group) opened(o *opened, err error) {
 		return
 	}
 	g.reader.stalled.Store(false)
+	g.block.store = o.store
+	if g.logged != nil {
+		g.report(o, o.logged.restored)
+		g.enroll(&o.logged)
+		return
+	}
 	restored := g.part.Restore(partition.Recovered{
-		Segments: segmentsOf(o.data.Segments),
-		Claim:    partition.Claim{Frontier: o.state.OffsetFrontier, Reserved: o.state.OffsetReserved},
-		Offsets:  o.offsets, PurgeGeneration: o.owner.Generation,
+		Segments: segmentsOf(o.data.Segments), Claim: o.claim(), Offsets: o.offsets, PurgeGeneration: o.owner.Generation,
 	})
+	g.report(o, restored)
+	if restored.Replant {
+		g.replant(o.data.Segments)
+		return
+	}
+	g.serve()
+}
+
+// claim is what the superblock says about offsets.
+func (o *opened) claim() partition.Claim {
+	return partition.Claim{Frontier: o.state.OffsetFrontier, Reserved: o.state.OffsetReserved}
+}
+
+// report says what was found that is not as it should be.
+func (g *group) report(o *opened, restored partition.Restored) {
 	for _, seg := range o.data.Segments {
 		if seg.TruncatedBytes > 0 {
 			g.shard.node.log.Warn("torn end of a segment was cut off", "dir", g.dir, "segment", segment.LogName(seg.Start),
@@ -169,12 +201,6 @@ func (g *group) opened(o *opened, err error) {
 		g.shard.node.log.Warn("stored consumer offsets were above the end of the data",
 			"partition", g.id.String(), "clamped", restored.ClampedOffsets, "dropped", restored.DroppedOffsets)
 	}
-	g.block.store = o.store
-	if restored.Replant {
-		g.replant(o.data.Segments)
-		return
-	}
-	g.serve()
 }
 
 func segmentsOf(found []segment.Info) []partition.Segment {
@@ -194,15 +220,7 @@ func (g *group) replant(found []segment.Info) {
 	frontier := g.part.MintFrontier()
 	var chain []segment.Info
 	g.submit(func() (err error) {
-		fs := g.shard.node.fs
-		if !slices.ContainsFunc(found, func(s segment.Info) bool { return s.Size > 0 }) {
-			// Nothing is left of what was below: the chain begins at the frontier from now on.
-			g.owner.First = frontier
-			if err := segment.WriteOwner(fs, g.dir, g.owner); err != nil {
-				return err
-			}
-		}
-		chain, err = segment.Reanchor(fs, g.dir, found, frontier)
+		chain, err = g.reanchor(found, frontier)
 		return err
 	}, func(err error) {
 		switch {
@@ -220,6 +238,19 @@ func (g *group) replant(found []segment.Info) {
 	})
 }
 
+// reanchor makes the files end at frontier, and returns the segments that result. It runs on the lane.
+func (g *group) reanchor(found []segment.Info, frontier uint64) ([]segment.Info, error) {
+	fs := g.shard.node.fs
+	if !slices.ContainsFunc(found, func(s segment.Info) bool { return s.Size > 0 }) {
+		// Nothing is left of what was below: the chain begins at the frontier from now on.
+		g.owner.First = frontier
+		if err := segment.WriteOwner(fs, g.dir, g.owner); err != nil {
+			return nil, err
+		}
+	}
+	return segment.Reanchor(fs, g.dir, found, frontier)
+}
+
 // soloDepth is the prepare depth of a group without peers: no view change has to describe what is in flight,
 // and one vectored write takes as much of a pass as it can.
 const soloDepth = 127
@@ -231,22 +262,27 @@ func (n *Node) prepareDepth() int {
 	return n.limits.PrepareDepth
 }
 
-// serve makes the replica and lets requests in.
-func (g *group) serve() {
+// newReplica makes the replica of g. The view comes from the superblock, the rest of start from the caller.
+func (g *group) newReplica(store *superblock.Store, start vsr.Start) (*vsr.Replica, error) {
 	n := g.shard.node
-	state, present := g.block.store.State()
-	replica, err := vsr.New(vsr.Config{
+	state, present := store.State()
+	start.View, start.LogView, start.ViewDurable = state.View, state.LogView, present
+	return vsr.New(vsr.Config{
 		Group: g.id, Cluster: n.cluster, Replica: n.replicaID, Replicas: n.replicas, Revision: g.revision,
-		Incarnation: n.incarnation, Machine: g.part, PrepareDepth: n.prepareDepth(),
-		Start: vsr.Start{
-			View: state.View, LogView: state.LogView, ViewDurable: present, Timestamp: g.part.NewestMicros(),
-		},
+		Incarnation: n.incarnation, Machine: g.part, PrepareDepth: n.prepareDepth(), Start: start,
 	})
-	if err != nil {
-		g.fence(err)
-		return
+}
+
+// serve lets requests in, to the replica that a replay has made or to a new one.
+func (g *group) serve() {
+	if g.replica == nil {
+		replica, err := g.newReplica(g.block.store, vsr.Start{Timestamp: g.part.NewestMicros()})
+		if err != nil {
+			g.fence(err)
+			return
+		}
+		g.replica = replica
 	}
-	g.replica = replica
 	g.state = serving
 	g.part.Publish()
 	g.reader.wakeWaiters()

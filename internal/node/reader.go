@@ -219,7 +219,7 @@ func (n *Node) FlushPartition(id protocol.GroupID, revision uint64, fsync bool) 
 		default:
 			set := g.files.held()
 			g.submit(set.run, func(err error) {
-				if set.lost && !g.part.Config().Options.EnforceFsync { // otherwise the append finds out and writes anew
+				if set.lost && g.logged == nil { // otherwise the next checkpoint writes it anew
 					g.files.lost = errors.Join(g.files.lost, err)
 				}
 				synced <- err

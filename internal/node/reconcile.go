@@ -108,13 +108,9 @@ func (g *group) dropGroupOffsets(t *metadata.Topic) {
 			continue
 		}
 		op := partition.OffsetOp{Key: key}
-		job := g.part.StoreLocal(protocol.OpDeleteConsumerOffset, op)
-		if err := g.execute(&job); err != nil {
+		if err := g.storeLocal(protocol.OpDeleteConsumerOffset, op); err != nil {
 			g.shard.node.log.Warn("remove offset of a deleted group", "partition", g.id.String(), "error", err)
-			continue
 		}
-		g.part.JobDone(&job, nil)
-		g.part.ShowLocal(protocol.OpDeleteConsumerOffset, op)
 	}
 }
 
@@ -134,6 +130,10 @@ func (g *group) retire() {
 	delete(s.truncating, g.id)
 	n.readers.remove(g.id, g.reader)
 	g.reader.closeFiles()
+	g.endRecovering()
+	if g.logged != nil && (s.wal.log != nil || s.wal.opening) {
+		s.wal.dropGroup(g.id, g.revision)
+	}
 	dir, revision := g.dir, g.revision
 	// A successor with the same ids goes on on this lane: its files come after everything of this one.
 	lane := g.lane
@@ -154,8 +154,7 @@ func (g *group) retire() {
 // partitionOptions are the options of a topic as its partitions obey them.
 func (n *Node) partitionOptions(t *metadata.Topic) partition.Options {
 	o := partition.Options{
-		SegmentBytes: int64(t.Options.SegmentSize()), EnforceFsync: t.Options.EnforceFsync(),
-		Preallocate: t.Options.PreallocateSegments(),
+		SegmentBytes: int64(t.Options.SegmentSize()), Preallocate: t.Options.PreallocateSegments(),
 	}
 	if expiry := t.Options.MessageExpiry(); expiry != metadata.Unlimited {
 		o.ExpiryMicros = expiry

@@ -25,12 +25,15 @@ type shard struct {
 	flush      *[]Flusher
 	meta       *metaGroup // shard 0 only
 	metaHot    bool       // the metadata group was touched in this pass
+	wal        shardWAL
 	clock      clockHand
 }
 
 func newShard(n *Node, index int) *shard {
-	return &shard{node: n, index: index, wake: make(chan struct{}, 1), groups: make(map[protocol.GroupID]*group),
+	s := &shard{node: n, index: index, wake: make(chan struct{}, 1), groups: make(map[protocol.GroupID]*group),
 		lanes: make(map[protocol.GroupID]*Lane), truncating: make(map[protocol.GroupID]*group)}
+	s.wal.shard = s
+	return s
 }
 
 // borrowMax is the number of requests up to which the goroutine that read them runs the pass itself. With more,
@@ -130,6 +133,15 @@ func (s *shard) pass(own []*Work) {
 		s.metaHot = false
 		s.meta.run()
 	}
+	s.runTouched()
+	for s.wal.flush() {
+		s.runTouched()
+	}
+	s.trimTails()
+}
+
+// runTouched runs every group that has something to do.
+func (s *shard) runTouched() {
 	// Groups may touch others while they run; the list grows under the loop.
 	for i := 0; i < len(s.touched); i++ {
 		g := s.touched[i]
@@ -138,7 +150,6 @@ func (s *shard) pass(own []*Work) {
 	}
 	clear(s.touched)
 	s.touched = s.touched[:0]
-	s.trimTails()
 }
 
 func (s *shard) touch(g *group) {

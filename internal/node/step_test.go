@@ -53,7 +53,7 @@ type stepRig struct {
 func stepOptions(disk vfs.FS) Options {
 	return Options{
 		FS: disk, Log: discardLog(), Layout: datadir.NewLayout("/data", datadir.Folders{}), Incarnation: protocol.Uint128From64(1),
-		Limits: Limits{ReservationLease: 100},
+		Limits: Limits{WALFileBytes: 4 << 20, WALRetainedBytes: 16 << 20, ReservationLease: 100},
 		Metadata: MetadataOptions{
 			JournalSlots: 1024, ClientsTableMax: 64, Root: func() (string, string, error) { return "iggy", "$hash", nil }, JournalEpoch: 1,
 		},

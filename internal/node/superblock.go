@@ -53,10 +53,15 @@ func (g *group) writeSuperblock() {
 }
 
 func (g *group) superblockState(claim partition.Claim) superblock.State {
+	return g.stateOf(g.replica, claim)
+}
+
+// stateOf is what a superblock says of a group whose replica is given.
+func (g *group) stateOf(replica *vsr.Replica, claim partition.Claim) superblock.State {
 	n := g.shard.node
 	return superblock.State{
 		Cluster: n.cluster, ReplicaID: n.replicaID, ReplicaCount: n.replicas,
-		View: g.replica.View(), LogView: g.replica.LogView(), CommitMax: g.replica.CommitMax(),
+		View: replica.View(), LogView: replica.LogView(), CommitMax: replica.CommitMax(),
 		OffsetFrontier: claim.Frontier, OffsetReserved: claim.Reserved,
 	}
 }

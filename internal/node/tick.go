@@ -77,6 +77,7 @@ func (s *shard) tick() {
 	if s.meta != nil {
 		s.meta.tick()
 	}
+	s.wal.tick()
 	if now-s.clock.lastSecond >= ticksPerSecond {
 		s.clock.lastSecond = now
 		s.everySecond()
@@ -99,6 +100,7 @@ func (s *shard) everySecond() {
 	for _, g := range s.truncating {
 		g.clean()
 	}
+	s.wal.everySecond()
 }
 
 // clean removes what DeleteSegments has allowed and, when the cleaner is due, what expiry and size ask for: one

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"github.com/galgolog/galgo/internal/batch"
+	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/segment"
 	"github.com/galgolog/galgo/internal/vsr"
 )
@@ -12,8 +13,6 @@ type AppendPlan struct {
 	Runs []Run
 	// LastOp is the newest op that the log holds once the plan is carried out.
 	LastOp uint64
-	// Sync asks for the written segments to be synced before the plan counts as done.
-	Sync bool
 	// Batches is the number of records in all runs; 0 when the plan has nothing to write.
 	Batches int
 }
@@ -29,19 +28,37 @@ type Run struct {
 	Bytes    int64
 }
 
-// Stage lays the batches among entries out behind what was staged before and returns the plan. It serves
-// groups whose segment is their log: the append is what makes a prepare count. Entries ascend by op.
-// Operations other than batches need no bytes; they are durable when applied.
+// Stage lays the batches among entries out behind what was staged before and returns the plan. Where the
+// segment is the log the entries are new prepares, and the append is what makes them count; in a logged
+// partition they are committed, and those that JobAppend waits for. Entries ascend by op. Operations other
+// than batches need no bytes; they are durable when applied. What a purge follows is left out: its batches
+// begin in files that the purge makes.
 func (p *Partition) Stage(entries []*vsr.Entry, plan *AppendPlan) {
 	plan.reset()
-	plan.Sync = p.cfg.Options.EnforceFsync
 	for _, e := range entries {
+		if p.cfg.Logged && e.Header.Operation() == protocol.OpPurgeBarrier {
+			return
+		}
 		plan.LastOp = e.Header.Op()
-		if !isSend(e.Header.Operation()) {
+		if !isSend(e.Header.Operation()) || p.cfg.Logged && p.holds(e.Body.Bytes) {
 			continue
 		}
 		p.stageBatch(e, plan)
 	}
+}
+
+// Unstage takes back what Stage laid out and no Apply has met, after the write of its plan failed.
+func (p *Partition) Unstage() {
+	for p.staged.len() > 0 {
+		p.write = p.staged.popLast().before
+	}
+}
+
+// holds reports whether a committed batch is in the segments already: recovery found it there before the log
+// was replayed.
+func (p *Partition) holds(record []byte) bool {
+	last := batch.BaseOffset(record) + uint64(batch.MessageCount(record)) - 1
+	return p.seeded && last <= p.committed
 }
 
 func (p *Partition) stageBatch(e *vsr.Entry, plan *AppendPlan) {
@@ -92,7 +109,7 @@ func (p *Partition) StagedAt(op uint64) (start uint64, position int64, ok bool) 
 
 func (a *AppendPlan) reset() {
 	a.Runs = a.Runs[:0]
-	a.LastOp, a.Sync, a.Batches = 0, false, 0
+	a.LastOp, a.Batches = 0, 0
 }
 
 // next appends a run, reusing the slices of an earlier plan.
@@ -117,8 +134,8 @@ func (a *AppendPlan) runFor(start uint64, pos int64) *Run {
 	return r
 }
 
-// AppendDone tells that every batch up to and including op is in its segment. The mints can no longer be
-// taken back.
+// AppendDone tells that the log holds everything up to and including op: the segment or, in a logged
+// partition, the write-ahead log. The mints can no longer be taken back.
 func (p *Partition) AppendDone(op uint64) {
 	for p.minted.len() > 0 && p.minted.first().op <= op {
 		p.minted.popFirst()

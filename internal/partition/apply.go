@@ -15,36 +15,47 @@ type heldApply struct {
 	op     uint64
 }
 
-// Apply executes a committed operation. Batches and offsets already covered are done at once; an offset that
-// must reach its file and a purge hand out a job and hold the walk.
+// Apply executes a committed operation. Batches that are in the segments and offsets already covered are done at
+// once; a batch of a logged partition, an offset that must reach its file and a purge hand out a job and hold
+// the walk.
 func (p *Partition) Apply(h *protocol.PrepareHeader, body vsr.Body, reply []byte) ([]byte, vsr.ApplyStatus) {
 	status := vsr.ApplyDone
 	switch h.Operation() {
 	case protocol.OpSendMessages:
-		reply = p.applyBatch(h, body, reply)
+		reply, status = p.applyBatch(h, body, reply)
 	case protocol.OpStoreConsumerOffset, protocol.OpDeleteConsumerOffset:
 		reply, status = p.applyOffset(h, body.Bytes, reply)
 	case protocol.OpPurgeBarrier:
 		status = p.applyPurge(h, body.Bytes)
 	}
-	if status == vsr.ApplyDone && h.Request() > 0 {
+	if status == vsr.ApplyHeld {
+		return reply, status
+	}
+	if h.Request() > 0 {
 		p.noteNumber(h)
+	}
+	if p.cfg.Logged {
+		p.applied = *h
 	}
 	return reply, status
 }
 
-func (p *Partition) applyBatch(h *protocol.PrepareHeader, body vsr.Body, reply []byte) []byte {
+func (p *Partition) applyBatch(h *protocol.PrepareHeader, body vsr.Body, reply []byte) ([]byte, vsr.ApplyStatus) {
 	base := batch.BaseOffset(body.Bytes)
-	if p.staged.len() > 0 && p.staged.first().op == h.Op() {
+	switch {
+	case p.staged.len() > 0 && p.staged.first().op == h.Op():
 		s := p.staged.popFirst()
+		p.resumed(h.Op())
 		p.commitBatch(&s)
 		p.tail.push(tailBatch{Base: s.base, End: s.end, Micros: s.micros, Body: body})
+	case p.cfg.Logged && !p.holds(body.Bytes):
+		return reply, p.hold(h.Op(), Job{Kind: JobAppend})
 	}
 	reply = binary.LittleEndian.AppendUint32(reply, 1)
 	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.Stream)
 	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.Topic)
 	reply = binary.LittleEndian.AppendUint32(reply, p.cfg.ID)
-	return binary.LittleEndian.AppendUint64(reply, base)
+	return binary.LittleEndian.AppendUint64(reply, base), vsr.ApplyDone
 }
 
 // commitBatch makes a staged batch part of the committed log.

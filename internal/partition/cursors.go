@@ -1,7 +1,7 @@
 package partition
 
 import (
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -186,11 +186,6 @@ func (c *Cursors) allKeys() []ConsumerKey {
 		keys = append(keys, k.(ConsumerKey))
 		return true
 	})
-	sort.Slice(keys, func(i, j int) bool {
-		if keys[i].Kind != keys[j].Kind {
-			return keys[i].Kind < keys[j].Kind
-		}
-		return keys[i].ID < keys[j].ID
-	})
+	slices.SortFunc(keys, ConsumerKey.Compare)
 	return keys
 }

@@ -14,6 +14,10 @@ const (
 	// JobPurge removes every segment and offset file, plants an empty segment at 0 and records Generation,
 	// in the order that its crash windows need. Before the first unlink the superblock says 0 and 0.
 	JobPurge
+	// JobAppend writes the committed batches of a logged partition to the segments: the host gives what is
+	// committed to Stage and carries the plan out. It is done when the write is; a failed one is taken back
+	// with Unstage.
+	JobAppend
 )
 
 // Job is file work that the partition asks for, as a value. Jobs of one partition run in order.

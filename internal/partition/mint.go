@@ -23,7 +23,7 @@ func (p *Partition) Mint(h *protocol.PrepareHeader, body vsr.Body) (protocol.Uin
 			return protocol.Uint128{}, code
 		}
 	case protocol.OpPurgeBarrier:
-		if _, ok := decodePurge(body.Bytes); !ok {
+		if _, ok := DecodePurge(body.Bytes); !ok {
 			return protocol.Uint128{}, protocol.CodeInvalidCommand
 		}
 	default:

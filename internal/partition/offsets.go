@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/galgolog/galgo/internal/protocol"
@@ -21,6 +22,11 @@ const (
 type ConsumerKey struct {
 	Kind ConsumerKind
 	ID   uint32
+}
+
+// Compare orders keys by kind and id.
+func (k ConsumerKey) Compare(o ConsumerKey) int {
+	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.ID, o.ID))
 }
 
 // maxOffsetsPerKind bounds the stored offsets of one kind.

@@ -7,7 +7,10 @@ type Config struct {
 	Revision uint64
 	// Replicas is the number of members of the group. Only a solo group reserves offsets.
 	Replicas uint8
-	Options  Options
+	// Logged tells that prepares count when a write-ahead log holds them: batches go to the segments when they
+	// are committed. Otherwise the segments are the log, and the append of a batch is what makes it count.
+	Logged  bool
+	Options Options
 	// TailMaxBytes bounds the recent batches kept in memory for polls; 0 keeps none.
 	TailMaxBytes int64
 	// ReservationLease is the number of offsets claimed ahead by one superblock write; 0 means the default
@@ -22,8 +25,6 @@ type Config struct {
 type Options struct {
 	// SegmentBytes is the size at which a segment is sealed; the crossing batch is included whole.
 	SegmentBytes int64
-	// EnforceFsync makes a batch count only after it was synced.
-	EnforceFsync bool
 	// Preallocate reserves SegmentBytes of disk for each new segment.
 	Preallocate bool
 	// ExpiryMicros is the age after which a sealed segment may go; 0 means never.

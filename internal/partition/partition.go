@@ -38,6 +38,9 @@ type Partition struct {
 	jobs       []Job
 	generation uint64
 
+	applied      protocol.PrepareHeader // of the newest applied operation; kept by logged partitions
+	checkpointed uint64                 // next offset at the newest checkpoint; kept by logged partitions
+
 	dirty bool // the published view is behind
 	view  atomic.Pointer[View]
 }

@@ -12,6 +12,7 @@ type purgeState struct {
 	applied  uint64 // generation on disk
 	proposed uint64 // highest generation put into the log in this life
 	chain    uint64 // chain generation that the newest purge began
+	barrier  uint64 // op of the newest purge that was applied, 0 for none
 }
 
 // PurgeBody is the body of a PurgeBarrier: generation u64, the metadata op that committed it u64, the
@@ -28,7 +29,8 @@ func (b PurgeBody) Put(dst []byte) {
 	binary.LittleEndian.PutUint64(dst[16:], b.Revision)
 }
 
-func decodePurge(b []byte) (PurgeBody, bool) {
+// DecodePurge reads an encoded PurgeBody; false when the bytes are not one.
+func DecodePurge(b []byte) (PurgeBody, bool) {
 	if len(b) != PurgeBodySize {
 		return PurgeBody{}, false
 	}
@@ -48,7 +50,7 @@ func (p *Partition) PurgeProposed(generation uint64) {
 // applyPurge empties the partition. What readers see is emptied at once, under a new chain generation; the
 // files follow in the job, and the walk stays at the barrier until they have.
 func (p *Partition) applyPurge(h *protocol.PrepareHeader, body []byte) vsr.ApplyStatus {
-	b, ok := decodePurge(body)
+	b, ok := DecodePurge(body)
 	if !ok || b.Revision != p.cfg.Revision || b.Generation <= p.purge.applied {
 		return vsr.ApplyDone
 	}
@@ -74,12 +76,13 @@ func (p *Partition) empty() {
 	clear(p.offsets.durable)
 	p.offsets.counts = [3]int{}
 	p.reserve.minted = false
+	p.checkpointed = 0
 	p.dirty = true
 }
 
 // finishPurge follows the job: the directory holds one empty segment at 0 and purge.gen the generation.
 func (p *Partition) finishPurge(j *Job) {
-	p.purge.applied = j.Generation
+	p.purge.applied, p.purge.barrier = j.Generation, j.Op
 	p.write = writeCursor{exists: true}
 	p.active, p.hasActive = Segment{}, true
 	p.generation++

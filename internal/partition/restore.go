@@ -8,6 +8,9 @@ type Recovered struct {
 	Offsets map[ConsumerKey]uint64
 	// PurgeGeneration is the applied generation of this incarnation.
 	PurgeGeneration uint64
+	// Checkpoint and Dedup are those of the log, zero and nil where there is none.
+	Checkpoint Checkpoint
+	Dedup      []DedupEntry
 }
 
 // Restored tells what Restore changed.
@@ -20,23 +23,62 @@ type Restored struct {
 	Replant bool
 }
 
-// Restore takes over what boot found, once, before any other call. Real data wins over the recorded
-// frontier, and minting begins at the recorded ceiling: what lies between may have been seen.
+// Restore takes over what boot found, once, before any other call: Load, then Settle.
 func (p *Partition) Restore(r Recovered) Restored {
+	p.Load(r)
+	return p.Settle(r.Claim)
+}
+
+// Load takes over the files, before any other call. What the log holds above the checkpoint may then be applied:
+// batches that the segments hold are not counted again, the others are written.
+func (p *Partition) Load(r Recovered) {
+	p.empty() // of an attempt that could not be ended
+	p.minted, p.staged, p.held, p.jobs = queue[mint]{}, queue[stagedBatch]{}, heldApply{}, nil
 	p.takeSegments(r.Segments)
+	p.purge = purgeState{applied: r.PurgeGeneration, proposed: r.PurgeGeneration, barrier: r.Checkpoint.BarrierOp}
+	p.applied, p.checkpointed = r.Checkpoint.Header, r.Checkpoint.Frontier
+	p.dedup.load(r.Dedup)
+	for key, v := range r.Offsets {
+		p.offsets.durable[key] = v
+		p.noteKey(p.cursors.store(key, v), key)
+	}
+}
+
+// NextRecovered is the offset that the next batch of a replay has, as far as the files tell. Known is false while
+// nothing tells it.
+func (p *Partition) NextRecovered() (next uint64, known bool) {
+	if p.hasActive && p.active.Size == 0 {
+		return p.active.Start, true // behind an authorised gap, perhaps
+	}
+	return p.heldFrontier(), p.seeded
+}
+
+// Settle ends the recovery, after Load and replay. Real data wins over the recorded frontier, and minting begins
+// at the recorded ceiling: what lies between may have been seen.
+func (p *Partition) Settle(claim Claim) Restored {
 	p.appended, p.live = p.committed, p.seeded
-	if !p.seeded && p.hasActive && p.active.Start > 0 && !p.plantedByReservation(r.Claim) {
+	if !p.seeded && p.hasActive && p.active.Start > 0 && !p.plantedByReservation(claim) {
 		p.committed, p.seeded = p.active.Start-1, true
 		p.appended, p.live = p.committed, true
 	}
-	p.reserve = reservation{frontier: r.Claim.Frontier, reserved: r.Claim.Reserved}
-	p.purge = purgeState{applied: r.PurgeGeneration, proposed: r.PurgeGeneration}
+	p.reserve = reservation{frontier: claim.Frontier, reserved: claim.Reserved}
 	p.restoreFrontier()
-	out := p.restoreOffsets(r.Offsets)
+	out := p.clampOffsets()
 	out.Replant = p.live && p.solo() && p.needsReplant()
 	p.dirty = true
 	p.Publish()
 	return out
+}
+
+// Segments returns the chain of segments, the active one last.
+func (p *Partition) Segments() []Segment {
+	chain := append([]Segment(nil), p.sealed...)
+	if p.hasActive {
+		active := p.active
+		active.LastIndex, active.Indexed = p.write.lastIdx, p.write.indexed
+		chain = append(chain, active)
+	}
+	return chain
 }
 
 // takeSegments makes found the log. The last segment is the active one.
@@ -102,20 +144,22 @@ func (p *Partition) Replanted(chain []Segment) {
 	p.Publish()
 }
 
-// restoreOffsets loads stored offsets, none above the end: a value that points past the data would make
-// its consumer skip what comes next.
-func (p *Partition) restoreOffsets(offsets map[ConsumerKey]uint64) (out Restored) {
-	for key, v := range offsets {
-		if !p.seeded {
+// clampOffsets lowers stored offsets above the end: a value that points past the data would make its consumer
+// skip what comes next.
+func (p *Partition) clampOffsets() (out Restored) {
+	for key, v := range p.offsets.durable {
+		switch {
+		case !p.seeded:
 			out.DroppedOffsets++
-			continue
-		}
-		if v > p.committed {
-			v = p.committed
+			delete(p.offsets.durable, key)
+			if p.cursors.remove(key) {
+				p.offsets.counts[key.Kind]--
+			}
+		case v > p.committed:
 			out.ClampedOffsets++
+			p.offsets.durable[key] = p.committed
+			p.cursors.store(key, p.committed)
 		}
-		p.offsets.durable[key] = v
-		p.noteKey(p.cursors.store(key, v), key)
 	}
 	return out
 }

@@ -65,6 +65,13 @@ func (p *Partition) removeThrough(upTo uint64) (more bool) {
 	for _, offset := range p.offsets.durable { // a minimum: the order does not matter
 		barrier = min(barrier, offset)
 	}
+	if p.cfg.Logged {
+		// A replay continues the segments behind the checkpoint: those written since must not go before it.
+		if p.checkpointed == 0 {
+			return false
+		}
+		upTo = min(upTo, p.checkpointed-1)
+	}
 	var starts []uint64
 	for len(p.sealed) > 0 && p.sealed[0].End <= min(upTo, barrier) {
 		if len(starts) == removalBudget {
@@ -97,5 +104,5 @@ func (p *Partition) firstRetained() uint64 {
 
 // TruncatesNow reports whether Truncate would remove something.
 func (p *Partition) TruncatesNow(upTo uint64) bool {
-	return len(p.sealed) > 0 && p.sealed[0].End <= upTo
+	return len(p.sealed) > 0 && p.sealed[0].End <= upTo && (!p.cfg.Logged || p.sealed[0].End < p.checkpointed)
 }

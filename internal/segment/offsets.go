@@ -90,28 +90,6 @@ func WriteOffset(fs vfs.FS, dir string, kind OffsetKind, id uint32, offset uint6
 	return nil
 }
 
-// WriteOffsetDurably is WriteOffset for topics whose promises hold on the device: the new file is synced
-// before it takes the place of the old one, and its name before the call returns, so that a crash leaves the
-// old value or the new one.
-func WriteOffsetDurably(fs vfs.FS, dir string, kind OffsetKind, id uint32, offset uint64) error {
-	b := EncodeOffset(offset)
-	err := vfs.WriteFile(fs, offsetPath(dir, kind, id), b[:])
-	if notExist(err) {
-		if err = fs.MkdirAll(OffsetDir(dir, kind)); err == nil {
-			err = vfs.WriteFile(fs, offsetPath(dir, kind, id), b[:])
-		}
-		for _, d := range []string{path.Join(dir, "offsets"), dir} {
-			if err == nil {
-				err = fs.SyncDir(d)
-			}
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("store offset of %d: %w", id, err)
-	}
-	return nil
-}
-
 // RemoveOffset deletes the stored offset of a consumer; a missing one is no error. Nothing is synced.
 func RemoveOffset(fs vfs.FS, dir string, kind OffsetKind, id uint32) error {
 	if err := removeIfThere(fs, offsetPath(dir, kind, id)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"sync"
 
+	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
@@ -248,6 +249,52 @@ func (w *Writer) Lost() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.broken
+}
+
+// Rewrite writes again, in place, what a failed sync may have lost: the bytes that can still be read, once every
+// record among them was verified. A sync may be tried again then. It does nothing unless a sync has failed. A
+// record that does not verify any more is a *Fault; only another copy can bring it back.
+func (w *Writer) Rewrite() error {
+	w.mu.Lock()
+	broken, from, to, epoch := w.broken, w.synced, w.size, w.epoch
+	w.mu.Unlock()
+	if !broken {
+		return nil
+	}
+	if err := w.rewrite(from, to); err != nil {
+		return fmt.Errorf("rewrite segment %d: %w", w.start, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if epoch == w.epoch {
+		w.broken = false
+	}
+	return nil
+}
+
+func (w *Writer) rewrite(from, to int64) error {
+	s := newScanner(w.log, w.start, to)
+	for at := from; at < to; {
+		h, ok, err := s.record(at)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return &Fault{Start: w.start, Position: at, Code: protocol.CodeInvalidBatchChecksum}
+		}
+		at += int64(h.Length())
+	}
+	buf := make([]byte, min(scanBuffer, to-from))
+	for at := from; at < to; at += int64(len(buf)) {
+		b := buf[:min(int64(len(buf)), to-at)]
+		if _, err := w.log.ReadAt(b, at); err != nil {
+			return err
+		}
+		if _, err := w.log.WriteAt(b, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Start is the offset that the segment is named after.

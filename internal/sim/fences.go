@@ -18,7 +18,8 @@ type Fences map[string]uint64
 // judgeFences looks at the partitions that are not served. A loss of power that wrote back in another order may leave
 // a hole in bytes that no sync had covered, and whole batches behind it; recovery cannot tell that from rot and leaves
 // the files to an operator. That is no failure, but counted; everything that was promised must lie in front of the
-// hole, untouched. Every other fence is a failure.
+// hole, untouched. Every other fence is a failure, and so is one of a topic with synced messages: its log tells what
+// was written.
 func (w *World) judgeFences(mode vfs.CrashMode) error {
 	for _, m := range w.parts() {
 		f := w.node.Fenced(m.id)
@@ -26,7 +27,7 @@ func (w *World) judgeFences(mode vfs.CrashMode) error {
 			continue
 		}
 		var refusal *segment.Refusal
-		if !errors.As(f, &refusal) || mode == vfs.KillOnly || mode == vfs.LoseUnsynced {
+		if !errors.As(f, &refusal) || m.fsync || mode == vfs.KillOnly || mode == vfs.LoseUnsynced {
 			return f
 		}
 		intact, err := w.intact(m)
@@ -36,11 +37,7 @@ func (w *World) judgeFences(mode vfs.CrashMode) error {
 		if err := m.compare(intact); err != nil {
 			return fmt.Errorf("%w; what lies in front of the damage: %w", f, err)
 		}
-		kind := "default"
-		if m.fsync {
-			kind = "synced"
-		}
-		w.fences[fmt.Sprintf("%s topic, %s, %s", kind, refusal.Kind, mode)]++
+		w.fences[fmt.Sprintf("%s, %s", refusal.Kind, mode)]++
 		m.fenced = true
 	}
 	return nil

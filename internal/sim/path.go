@@ -43,6 +43,7 @@ func (p *Path) base(seed uint64) (*World, error) {
 	if opts.JournalSlots == 0 {
 		opts.JournalSlots = 128 // every boot reads the mirror, whose length follows
 	}
+	opts.LogFileBytes = large + 32<<10
 	w := newWorld(seed, opts)
 	for i := 1; i < p.Clients; i++ {
 		w.clients = append(w.clients, newClient(0xC11E47+uint64(i)))

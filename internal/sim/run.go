@@ -163,6 +163,7 @@ func (w *World) countCheckpoints() {
 // lose ends a life: disk is what is left of it.
 func (w *World) lose(disk *vfs.Mem, power bool) error {
 	if power {
+		w.bootID[0]++
 		w.Report.PowerLosses++
 	} else {
 		w.Report.Kills++
@@ -188,12 +189,12 @@ func (w *World) lose(disk *vfs.Mem, power bool) error {
 
 // dropFenced takes partitions out of the workload that a power loss left with a hole in bytes that were not
 // synced, and whole batches behind it. Recovery cannot tell that from rot in synced bytes and refuses to cut:
-// the files stay for an operator.
+// the files stay for an operator. A topic with synced messages has the log, which tells.
 func (w *World) dropFenced() {
 	serving := w.partitions[:0]
 	for _, m := range w.partitions {
 		var refusal *segment.Refusal
-		if f := w.node.Fenced(m.id); f != nil && errors.As(f, &refusal) {
+		if f := w.node.Fenced(m.id); f != nil && !m.fsync && errors.As(f, &refusal) {
 			w.Report.Fenced++
 			continue
 		}

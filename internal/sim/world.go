@@ -23,6 +23,8 @@ type Options struct {
 	Log *slog.Logger
 	// Retention has the cleaner run every second.
 	Retention bool
+	// LogFileBytes is the size of a file of a shard log; 0 means 32 KiB, which random lives fill.
+	LogFileBytes int64
 	// MaxFrameBytes is the limit of a frame, 0 for the usual one.
 	MaxFrameBytes int
 	// JournalSlots is the room of the metadata journal, 0 for so little that a dozen operations bring a
@@ -42,6 +44,9 @@ func (o *Options) fill() {
 	if o.JournalSlots == 0 {
 		o.JournalSlots = checkpointSlots
 	}
+	if o.LogFileBytes == 0 {
+		o.LogFileBytes = 32 << 10
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -49,13 +54,14 @@ func (o *Options) fill() {
 
 // World is one simulated node and its clients.
 type World struct {
-	seed  uint64
-	rng   *rand.Rand
-	opts  Options
-	clock *Clock
-	disk  *vfs.Mem
-	exec  *Executor
-	node  *node.Node
+	seed   uint64
+	rng    *rand.Rand
+	opts   Options
+	clock  *Clock
+	bootID [16]byte // of the machine; a loss of power changes it
+	disk   *vfs.Mem
+	exec   *Executor
+	node   *node.Node
 
 	clients    []*client
 	catalog    catalog
@@ -93,7 +99,7 @@ func newWorld(seed uint64, opts Options) *World {
 	opts.fill()
 	return &World{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9a190)), opts: opts,
-		clock: &Clock{micros: 1_700_000_000_000_000}, disk: vfs.NewMem(seed),
+		clock: &Clock{micros: 1_700_000_000_000_000}, disk: vfs.NewMem(seed), bootID: [16]byte{1},
 		clients: []*client{newClient(0xC11E47)}, catalog: newCatalog(),
 	}
 }
@@ -139,8 +145,10 @@ func (w *World) nodeOptions() node.Options {
 	return node.Options{
 		FS: gate, Witness: gate, Clock: w.clock, Executor: w.exec, Log: w.opts.Log, Layout: w.layout(),
 		Shards: 1 + int(w.seed%3), Incarnation: protocol.Uint128{Lo: w.rng.Uint64() | 1, Hi: w.rng.Uint64()},
+		BootID: w.bootID, Random: func() uint64 { return w.rng.Uint64() | 1 },
 		Limits: node.Limits{
 			ReservationLease: 64, TailBytes: 8 << 10, TailPartitionBytes: 2 << 10, Validate: true,
+			WALFileBytes: w.opts.LogFileBytes, WALRetainedBytes: 3 * w.opts.LogFileBytes,
 			FreeSpaceMin: 1, NoRetention: !w.opts.Retention, RetentionTicks: retentionTicks, MaxFrameBytes: w.opts.MaxFrameBytes,
 		},
 		Metadata: node.MetadataOptions{

@@ -34,6 +34,16 @@ func (r *Replica) walk() {
 	}
 }
 
+// Committed appends to dst the operations that the walk may apply and has not applied yet, in order, and
+// returns it. It serves a state machine whose host writes them to files, all of them at once, before the walk
+// goes on. The entries are borrowed: they hold until the next input.
+func (r *Replica) Committed(dst []*Entry) []*Entry {
+	for op := r.commitMin + 1; op <= min(r.commitMax, r.opDurable, r.anchor); op++ {
+		dst = append(dst, &r.ring.at(op).Entry)
+	}
+	return dst
+}
+
 // apply executes one operation: state machine, client table, commit point, reply. It reports false when
 // the state machine holds it; then nothing but its jobs has happened.
 func (r *Replica) apply(s *slot) bool {

@@ -46,6 +46,9 @@ type GroupLog struct {
 	// among them. Ops may be missing (a hole), and an op may name another parent than its predecessor's
 	// identity: then that predecessor does not count.
 	Entries []EntryRef
+	// Rebooted tells that one of these prepares was written before the machine last started, or that nothing tells
+	// when it started: of what was written elsewhere since the checkpoint and never synced, any part may be there.
+	Rebooted bool
 }
 
 // EntryRef finds one record of a group in the logs.

@@ -209,6 +209,11 @@ func (ls *Logs) finishGroups() {
 				g.State, g.Reason = Broken, fl.broken
 			}
 		}
+		for i := range g.Entries {
+			if f := g.Entries[i].file; f != nil && (f.header.bootID != ls.opts.BootID || ls.opts.BootID == [16]byte{}) {
+				g.Rebooted = true
+			}
+		}
 		if n := len(g.Entries); n < cap(g.Entries)/2 {
 			g.Entries = slices.Clip(slices.Clone(g.Entries))
 		}

@@ -430,6 +430,43 @@ func TestTable_VerdictByBootAndCleanRecord(t *testing.T) {
 	}
 }
 
+// Records of an earlier boot of the machine say so until a checkpoint covers them, whatever was written since.
+func TestTable_RecordsOfAnotherBootOfTheMachine(t *testing.T) {
+	m := newFS(t)
+	_, a, _ := twoGroups(t, m)
+	unknown := testOptions(5)
+	unknown.BootID = [16]byte{}
+	for _, c := range []struct {
+		o    Options
+		want bool
+	}{{testOptions(2), false}, {otherBoot(2), true}, {unknown, true}} {
+		ls, err := Scan(crash(m, 1, vfs.KillOnly), walDir, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := find(t, ls, a); g.Rebooted != c.want || len(g.Entries) == 0 {
+			t.Errorf("boot %x: %+v", c.o.BootID, g)
+		}
+	}
+	ls := boot(t, crash(m, 1, vfs.KillOnly), otherBoot(2))
+	ls, err := Scan(crash(ls.fs.(*vfs.Mem), 1, vfs.KillOnly), walDir, otherBoot(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !find(t, ls, a).Rebooted {
+		t.Error("a second start of the same boot forgot it")
+	}
+	ls = boot(t, crash(m, 1, vfs.KillOnly), otherBoot(2))
+	mustAppend(t, shard(t, ls, 0), a.checkpoint(a.op, 1))
+	ls, err = Scan(crash(ls.fs.(*vfs.Mem), 1, vfs.KillOnly), walDir, otherBoot(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := find(t, ls, a); g.Rebooted {
+		t.Errorf("behind the checkpoint: %+v", g)
+	}
+}
+
 func TestTable_KilledRightAfterBeginKeepsTheVerdict(t *testing.T) {
 	m := newFS(t)
 	_, a, _ := twoGroups(t, m)
