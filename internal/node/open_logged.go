@@ -126,10 +126,10 @@ func (g *group) settleLogged(r *replayer, known bool) error {
 		set.close()
 		return err
 	}
-	if err := g.syncOffsets(g.part.OffsetKeys()); err != nil {
+	// Those that the replay deleted have no key any more, but a file that could come back.
+	if err := g.syncOffsets(append(g.part.OffsetKeys(), g.logged.takeOffsets()...)); err != nil {
 		return err
 	}
-	g.logged.takeOffsets()
 	if o.restored.Replant {
 		chain, err := g.reanchor(infosOf(g.part.Segments()), g.part.MintFrontier())
 		if err != nil {

@@ -277,7 +277,11 @@ func (r *replayer) carryOut(j *partition.Job) error {
 		r.want, r.knows = 0, true
 		return g.purgeFiles(j, r.o.store, g.stateOf(r.replica, partition.Claim{}))
 	}
-	return g.execute(j)
+	err := g.execute(j)
+	if err == nil && isOffsetJob(j) {
+		g.logged.noteOffset(j.Key)
+	}
+	return err
 }
 
 // local applies an offset write that was not replicated, in its place among the operations.

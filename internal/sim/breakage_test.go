@@ -106,7 +106,7 @@ var breakages = []struct {
 	{"the journal is not synced", breakage{syncs: ending("/journal.wal")}, []string{"metadata"}},
 	{"superblocks are not synced", breakage{syncs: containing("/superblock.")}, []string{"reservation-synced"}},
 	{"superblocks are not replaced", breakage{renames: containing("/superblock.")}, []string{"first-use"}},
-	{"logs are not synced", breakage{syncs: ending(".log")}, []string{"append-synced"}},
+	{"the shard log is not synced", breakage{syncs: containing("/wal/shard-")}, []string{"append-synced", "synced-together"}},
 	{"logs are not synced by a flush", breakage{syncs: ending(".log")}, []string{"flush"}},
 	{"stored offsets are not synced", breakage{syncs: containing("/offsets/")}, []string{"offsets-synced"}},
 	{"names of stored offsets are not synced", breakage{dirs: containing("/offsets/")}, []string{"offsets-synced"}},
