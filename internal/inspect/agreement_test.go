@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/galgolog/galgo/internal/protocol"
+	"github.com/galgolog/galgo/internal/protocol/command"
 	"github.com/galgolog/galgo/internal/segment"
+	"github.com/galgolog/galgo/internal/snapshot"
 	"github.com/galgolog/galgo/internal/superblock"
 	"github.com/galgolog/galgo/internal/vfs"
 	"github.com/galgolog/galgo/internal/wal"
@@ -125,6 +128,11 @@ func damages(clean *vfs.Mem, t testing.TB) []row {
 		{in("owner"), "flip the checksum", flip(36), Repaired},
 		{in("owner"), "cut", cut(3), Repaired},
 		{in("owner"), "remove", remove, Repaired},
+		{in("owner"), "of an earlier incarnation", func(t testing.TB, m *vfs.Mem, name string) {
+			if err := segment.WriteOwner(m, path.Dir(name), segment.Owner{Revision: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}, SetAside},
 		{in("offsets/consumers/7"), "flip", flip(2), Discarded},
 		{in("offsets/consumers/7"), "cut to nothing", empty, Discarded},
 		{in("offsets/consumers/7"), "cut in the checksum", cut(4), Ignored},
@@ -276,7 +284,7 @@ func agree(t testing.TB, v *verification, b *boot, whole map[string][]uint64) {
 			t.Errorf("%s serves all its messages", dir)
 		}
 	}
-	compareChanges(t, v.changes, b.changed)
+	compareChanges(t, v.group.diff, b.changed)
 	if v.report.Errors+v.report.Warnings == 0 && len(b.warnings) > 0 {
 		t.Errorf("verify is content, the start warns: %q", b.warnings)
 	}
@@ -311,8 +319,14 @@ func missing(want, have []uint64) int {
 
 // compareChanges demands that verify has foreseen exactly the files that the start changed. What it names may be a
 // directory. A start may already claim offsets, which is a new record in a superblock.
-func compareChanges(t testing.TB, foreseen, changed []string) {
+func compareChanges(t testing.TB, diff []vfs.Change, changed []string) {
 	t.Helper()
+	var foreseen []string
+	for _, c := range diff {
+		if !strings.HasPrefix(path.Base(c.Name), "superblock.") {
+			foreseen = append(foreseen, c.Name)
+		}
+	}
 	for _, name := range changed {
 		if strings.HasPrefix(path.Base(name), "superblock.") {
 			continue
@@ -331,31 +345,69 @@ func compareChanges(t testing.TB, foreseen, changed []string) {
 // Verify and the start of a node must say the same about every damage.
 func TestVerify_AgreesWithTheStart(t *testing.T) {
 	clean, killed := populate(t)
-	for _, base := range []struct {
-		name string
-		fs   *vfs.Mem
-	}{{"stopped", clean}, {"killed", killed}} {
-		whole := observe(t, clone(base.fs)).messages
-		for _, r := range damages(base.fs, t) {
-			rel := strings.TrimPrefix(r.file, dataDir+"/")
-			t.Run(fmt.Sprintf("%s/%s/%s", base.name, strings.ReplaceAll(rel, "/", "."), r.name), func(t *testing.T) {
-				m := clone(base.fs)
-				r.damage(t, m, r.file)
-				v := check(t, m, &testIdentity)
-				b := observe(t, clone(m))
-				agree(t, v, b, whole)
-				if base.name == "stopped" && r.want != 0 && !expected(v.report.Findings, r.file, r.want) {
-					t.Errorf("want %s about %s", r.want, r.file)
+	agreeOn(t, "stopped", clean, damages(clean, t), true)
+	agreeOn(t, "killed", killed, damages(killed, t), false)
+}
+
+// agreeOn runs the rows on one directory. exact demands the consequence that a row names.
+func agreeOn(t *testing.T, base string, fs *vfs.Mem, rows []row, exact bool) {
+	whole := observe(t, clone(fs)).messages
+	for _, r := range rows {
+		rel := strings.TrimPrefix(r.file, dataDir+"/")
+		t.Run(fmt.Sprintf("%s/%s/%s", base, strings.ReplaceAll(rel, "/", "."), r.name), func(t *testing.T) {
+			m := clone(fs)
+			r.damage(t, m, r.file)
+			v := check(t, m, &testIdentity)
+			b := observe(t, clone(m))
+			agree(t, v, b, whole)
+			if exact && r.want != 0 && !expected(v.report.Findings, r.file, r.want) {
+				t.Errorf("want %s about %s", r.want, r.file)
+			}
+			if t.Failed() {
+				for _, f := range v.report.Findings {
+					t.Logf("%s %s %s: %s", f.Severity, f.Consequence, f.Path, f.Problem)
 				}
-				if t.Failed() {
-					for _, f := range v.report.Findings {
-						t.Logf("%s %s %s: %s", f.Severity, f.Consequence, f.Path, f.Problem)
-					}
-					t.Logf("start: refused %v, fenced %v, changed %v, warnings %q, failed %v", b.refused, b.fenced, b.changed, b.warnings, b.failed)
-				}
-			})
-		}
+				t.Logf("start: refused %v, fenced %v, changed %v, warnings %q, failed %v", b.refused, b.fenced, b.changed, b.warnings, b.failed)
+			}
+		})
 	}
+}
+
+// The same for a metadata group that has made a checkpoint: snapshot, superblock and journal vouch for each other.
+func TestVerify_AgreesOnSnapshots(t *testing.T) {
+	slots := testIdentity.JournalSlots
+	testIdentity.JournalSlots = 96 // a checkpoint every thirty operations
+	t.Cleanup(func() { testIdentity.JournalSlots = slots })
+	mem := vfs.NewMem(1)
+	r := start(t, mem)
+	for i := range 50 {
+		r.metadata(protocol.OpCreateStream, command.CreateStream{Name: fmt.Appendf(nil, "s%d", i)}.Append(nil))
+	}
+	r.stop()
+	meta := func(name string) string { return path.Join(layout.Metadata(), name) }
+	if v := check(t, mem, &testIdentity); v.report.Errors+v.report.Warnings+v.report.Notes > 0 || v.report.Streams != 50 {
+		t.Errorf("after a checkpoint and a stop: %+v", v.report)
+	}
+	all := of[*SnapshotRow](rowsOf(t, func(e Emit) error { return DescribeSnapshot(mem, meta(snapshot.FileName), e) }))
+	if len(all) != 1 || all[0].Op < 30 || len(all[0].Streams) == 0 || all[0].Users != 1 {
+		t.Fatalf("snapshot %+v", all)
+	}
+	slotNames := superblock.Names()
+	agreeOn(t, "checkpoint", mem, []row{
+		{meta(snapshot.FileName), "flip", flip(100), Refuses},
+		{meta(snapshot.FileName), "flip the trailer", flip(-3), Refuses},
+		{meta(snapshot.FileName), "cut", cut(7), Refuses},
+		{meta(snapshot.FileName), "empty", empty, Refuses},
+		{meta(snapshot.FileName), "remove", remove, Refuses},
+		{meta(snapshot.FileName) + ".tmp", "leftover", appear, 0},
+		{meta(slotNames[0]), "flip", flip(60), Refuses},
+		{meta(slotNames[1]), "flip", flip(60), Refuses},
+		{meta(slotNames[0]), "remove", remove, Refuses},
+		{meta(wal.JournalName), "remove", remove, Refuses},
+		{meta(wal.JournalName), "flip the first record", flip(70), Refuses},
+		{meta(wal.JournalName), "flip the end", flip(-100), Refuses},
+		{meta(wal.MirrorName), "remove", remove, Refuses},
+	}, true)
 }
 
 // expected reports whether a finding with that consequence names the file, or its directory.

@@ -15,8 +15,8 @@ import (
 	"github.com/galgolog/galgo/internal/wal"
 )
 
-// rows gathers what a description emits, and checks that every row is text and a JSON object of a named kind.
-func rows(t *testing.T, describe func(Emit) error) []Row {
+// rowsOf gathers what a description emits, and checks that every row is text and a JSON object of a named kind.
+func rowsOf(t *testing.T, describe func(Emit) error) []Row {
 	t.Helper()
 	var out []Row
 	err := describe(func(r Row) error {
@@ -50,7 +50,7 @@ func of[T Row](all []Row) (out []T) {
 func TestDescribeJournal_ShowsEveryOperation(t *testing.T) {
 	clean, _ := populate(t)
 	name := path.Join(layout.Metadata(), wal.JournalName)
-	all := rows(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{}, e) })
+	all := rowsOf(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{}, e) })
 	heads, entries := of[*JournalHeadRow](all), of[*EntryRow](all)
 	if len(heads) != 2 || heads[0].Cluster != testIdentity.Cluster.String() || heads[1].Slots != uint32(testIdentity.JournalSlots) ||
 		heads[1].Used != len(entries) || heads[0].Epoch != heads[1].Epoch {
@@ -69,18 +69,18 @@ func TestDescribeJournal_ShowsEveryOperation(t *testing.T) {
 	if !slices.Equal(operations, want) {
 		t.Errorf("operations %v, want %v", operations, want)
 	}
-	one := of[*EntryRow](rows(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{Op: 3, Body: true}, e) }))
+	one := of[*EntryRow](rowsOf(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{Op: 3, Body: true}, e) }))
 	if len(one) != 1 || one[0].Op != 3 || !strings.Contains(one[0].Body, "6f7264657273") || one[0].Bytes != uint32(len(one[0].Body)/2) {
 		t.Errorf("operation 3 with its body: %+v", one)
 	}
-	part := of[*EntryRow](rows(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{From: 2, Limit: 3}, e) }))
+	part := of[*EntryRow](rowsOf(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{From: 2, Limit: 3}, e) }))
 	if len(part) != 3 || part[0].Op != 2 || part[0].Body != "" {
 		t.Errorf("from 2, three of them: %+v", part)
 	}
 	if err := clean.FlipBit(name, entries[2].Position+wal.RecordHeadBytes+3, 1); err != nil {
 		t.Fatal(err)
 	}
-	trouble := of[*TroubleRow](rows(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{}, e) }))
+	trouble := of[*TroubleRow](rowsOf(t, func(e Emit) error { return DescribeJournal(clean, name, JournalQuery{}, e) }))
 	if len(trouble) != 1 || *trouble[0].Position != entries[2].Position || !strings.Contains(trouble[0].Problem, "had been synced") {
 		t.Errorf("a flipped bit in operation 3: %+v", trouble)
 	}
@@ -90,12 +90,12 @@ func TestDescribeSegment_ShowsBatchesMessagesAndDamage(t *testing.T) {
 	clean, _ := populate(t)
 	dir := layout.Partition(0, 0, 1)
 	name := path.Join(dir, segment.LogName(0))
-	batches := of[*BatchRow](rows(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{}, e) }))
+	batches := of[*BatchRow](rowsOf(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{}, e) }))
 	if len(batches) != 3 || batches[2].BaseOffset != 200 || batches[2].EndOffset != 299 || batches[0].Partition != 1 ||
 		batches[1].Position != int64(batches[0].Bytes) {
 		t.Fatalf("batches %+v", batches)
 	}
-	all := rows(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{From: 250, Payload: 4}, e) })
+	all := rowsOf(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{From: 250, Payload: 4}, e) })
 	messages := of[*MessageRow](all)
 	if len(messages) != 50 || messages[0].Offset != 250 || messages[0].PayloadBytes != 500 || len(messages[0].Payload) != 8 || !messages[0].Intact {
 		t.Errorf("messages from 250: %d, %+v", len(messages), messages[0])
@@ -106,7 +106,7 @@ func TestDescribeSegment_ShowsBatchesMessagesAndDamage(t *testing.T) {
 	if err := clean.FlipBit(name, batches[0].Position+400, 1); err != nil {
 		t.Fatal(err)
 	}
-	all = rows(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{}, e) })
+	all = rowsOf(t, func(e Emit) error { return DescribeSegment(clean, name, SegmentQuery{}, e) })
 	trouble, damaged := of[*TroubleRow](all), of[*MessageRow](all)
 	if len(trouble) != 2 || *trouble[0].Position != 0 || *trouble[1].Position != batches[2].Position {
 		t.Fatalf("two damaged batches: %+v", trouble)
@@ -119,17 +119,17 @@ func TestDescribeSegment_ShowsBatchesMessagesAndDamage(t *testing.T) {
 func TestDescribeIndex_ComparesWithTheLog(t *testing.T) {
 	clean, _ := populate(t)
 	name := path.Join(layout.Partition(0, 0, 0), segment.IndexName(0))
-	entries := of[*IndexRow](rows(t, func(e Emit) error { return DescribeIndex(clean, name, 0, e) }))
+	entries := of[*IndexRow](rowsOf(t, func(e Emit) error { return DescribeIndex(clean, name, 0, e) }))
 	if len(entries) < 5 || entries[0].Position != 0 || entries[1].Position < segment.IndexStride {
 		t.Fatalf("entries %+v", entries)
 	}
-	if n := len(of[*IndexRow](rows(t, func(e Emit) error { return DescribeIndex(clean, name, 2, e) }))); n != 2 {
+	if n := len(of[*IndexRow](rowsOf(t, func(e Emit) error { return DescribeIndex(clean, name, 2, e) }))); n != 2 {
 		t.Errorf("%d entries with a limit of 2", n)
 	}
 	if err := clean.FlipBit(name, 2*segment.IndexEntrySize+16, 0); err != nil {
 		t.Fatal(err)
 	}
-	trouble := of[*TroubleRow](rows(t, func(e Emit) error { return DescribeIndex(clean, name, 1, e) }))
+	trouble := of[*TroubleRow](rowsOf(t, func(e Emit) error { return DescribeIndex(clean, name, 1, e) }))
 	if len(trouble) != 1 || !strings.Contains(trouble[0].Problem, "the first is number 2") {
 		t.Errorf("a flipped position: %+v", trouble)
 	}
@@ -138,7 +138,7 @@ func TestDescribeIndex_ComparesWithTheLog(t *testing.T) {
 func TestDescribePartition_ShowsAllOfIt(t *testing.T) {
 	clean, _ := populate(t)
 	dir := layout.Partition(0, 0, 0)
-	all := rows(t, func(e Emit) error { return DescribePartition(clean, dir, e) })
+	all := rowsOf(t, func(e Emit) error { return DescribePartition(clean, dir, e) })
 	owner, slots := of[*OwnerRow](all), of[*SlotRow](all)
 	if len(owner) != 1 || owner[0].Evidence != "sealed" || owner[0].Incarnation == 0 {
 		t.Errorf("owner %+v", owner)
@@ -171,7 +171,7 @@ func TestDescribePartition_ShowsAllOfIt(t *testing.T) {
 	if err := clean.FlipBit(path.Join(dir, slotNames[0]), 30, 0); err != nil {
 		t.Fatal(err)
 	}
-	if trouble := of[*TroubleRow](rows(t, func(e Emit) error { return DescribeSuperblock(clean, dir, e) })); len(trouble) != 1 {
+	if trouble := of[*TroubleRow](rowsOf(t, func(e Emit) error { return DescribeSuperblock(clean, dir, e) })); len(trouble) != 1 {
 		t.Errorf("a damaged slot: %+v", trouble)
 	}
 }

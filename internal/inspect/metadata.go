@@ -25,14 +25,15 @@ type Identity struct {
 	ClientsTableMax int
 }
 
-// group is the metadata group as a start would have it.
+// group is the metadata group, and the node, as a start would have them.
 type group struct {
 	Identity
 	rehearsal *node.MetadataRehearsal // nil: it cannot be trusted, the findings say why
+	start     *node.Rehearsal         // nil: the start is refused
+	diff      []vfs.Change            // what the start would write, make or remove
 	fresh     bool                    // nothing was ever written
 	bytes     int64
 	files     int
-	changes   []string // names that a start would write, make or remove
 }
 
 // view is the metadata as of its newest operation; empty when it cannot be trusted.
@@ -49,7 +50,7 @@ const (
 	remedyNone   = "nothing to do"
 )
 
-// loadGroup recovers the metadata group as a start of the server does, on an overlay, and finds what is wrong with it.
+// loadGroup rehearses a start on an overlay, and finds what is wrong with the metadata.
 func loadGroup(o *Options, found *findings) *group {
 	g := &group{}
 	dir := o.Layout.Metadata()
@@ -58,31 +59,48 @@ func loadGroup(o *Options, found *findings) *group {
 	} else {
 		g.identify(o.FS, dir)
 	}
-	over := vfs.NewOverlay(o.FS)
 	g.fresh = !g.written(o.FS, dir)
-	r, err := g.rehearse(over, o)
+	r, err := node.RehearseMetadata(g.options(vfs.NewOverlay(o.FS), o))
 	var table *node.ClientsTableError
 	if o.Want == nil && errors.As(err, &table) {
 		g.ClientsTableMax = table.Stored
-		over = vfs.NewOverlay(o.FS)
-		r, err = g.rehearse(over, o)
+		r, err = node.RehearseMetadata(g.options(vfs.NewOverlay(o.FS), o))
 	}
-	if err != nil {
+	if g.rehearsal = r; err != nil {
 		g.refused(o, err, found)
-	}
-	g.rehearsal = r
-	if err == nil {
-		g.reportRepairs(over, o, found)
+	} else {
+		g.rehearseStart(o, found)
 	}
 	g.measure(o.FS, dir)
 	return g
+}
+
+// rehearseStart opens all of the directory.
+func (g *group) rehearseStart(o *Options, found *findings) {
+	over := vfs.NewOverlay(o.FS)
+	start, err := node.Rehearse(g.options(over, o))
+	var lost *node.LostMetadataError
+	switch {
+	case errors.As(err, &lost):
+		found.add(Refuses, relative(o.Layout.Path(), lost.Dir), "holds no metadata, but there are directories of %s", many(lost.Partitions, "partition")).
+			remedy(remedyWhole)
+		return
+	case err != nil:
+		found.add(Refuses, "", "%v", err).remedy(remedyWhole)
+		return
+	}
+	g.start = start
+	if g.diff, err = over.Diff(); err != nil {
+		found.add(Refuses, "", "%v", err).remedy(remedyDevice)
+	}
+	g.reportRepairs(o, found)
 }
 
 // options are those of a rehearsal.
 func (g *group) options(fsys vfs.FS, o *Options) node.Options {
 	return node.Options{
 		FS: fsys, Log: slog.New(slog.DiscardHandler), Layout: o.Layout, Cluster: g.Cluster, ReplicaID: g.Replica, Replicas: g.Replicas,
-		Incarnation: protocol.Uint128From64(1),
+		Shards: shardLogs(o), Incarnation: protocol.Uint128From64(1),
 		Metadata: node.MetadataOptions{
 			JournalSlots: g.JournalSlots, ClientsTableMax: g.ClientsTableMax, JournalEpoch: 1,
 			Root: func() (string, string, error) { return "rehearsal", "", nil },
@@ -91,8 +109,15 @@ func (g *group) options(fsys vfs.FS, o *Options) node.Options {
 	}
 }
 
-func (g *group) rehearse(over *vfs.Overlay, o *Options) (*node.MetadataRehearsal, error) {
-	return node.RehearseMetadata(g.options(over, o))
+// shardLogs is the number of shards that have a log, at least one.
+func shardLogs(o *Options) int {
+	n := 1
+	for {
+		if _, err := o.FS.Stat(o.Layout.WAL(n)); err != nil {
+			return n
+		}
+		n++
+	}
 }
 
 // identify finds out whose files these are: from the superblock, else from the journal.
@@ -218,17 +243,12 @@ func placeOf(dir string, err error) (string, int64) {
 	return dir, -1
 }
 
-// reportRepairs tells what the start would write.
-func (g *group) reportRepairs(over *vfs.Overlay, o *Options, found *findings) {
+// reportRepairs tells what the start would write in the metadata folder.
+func (g *group) reportRepairs(o *Options, found *findings) {
 	data, dir := o.Layout.Path(), o.Layout.Metadata()
-	changes, err := over.Diff()
-	if err != nil {
-		found.add(Refuses, relative(data, dir), "%v", err).remedy(remedyDevice)
-	}
-	for _, c := range changes {
-		g.changes = append(g.changes, c.Name)
-		if g.fresh {
-			continue // everything is made
+	for _, c := range g.diff {
+		if g.fresh || path.Dir(c.Name) != dir {
+			continue
 		}
 		at := relative(data, c.Name)
 		switch name := path.Base(c.Name); {

@@ -22,9 +22,6 @@ func (v *verification) walkNames() {
 		filepath.Base(l.Metadata()): true, filepath.Base(l.Streams()): true, filepath.Base(l.Runtime()): true,
 		filepath.Base(filepath.Dir(l.WAL(0))): true, datadir.LockName: true, filepath.Base(l.StopMark()): true, filepath.Base(l.LogFolder()): true,
 	}
-	if _, err := v.FS.Stat(l.StopMark()); err == nil {
-		v.changes = append(v.changes, l.StopMark()) // a start forgets it
-	}
 	v.strangers(l.Path(), func(name string) bool { return known[name] })
 	v.strangers(l.Metadata(), func(name string) bool {
 		return slices.Contains(metadataNames(), name) || name == wal.JournalName+".tmp" || name == wal.MirrorName+".tmp" || name == snapshot.FileName+".tmp"
@@ -103,7 +100,6 @@ func (v *verification) numbers(dir string) []uint32 {
 		case ok:
 			numbers = append(numbers, number)
 		case strings.Contains(name, ".deleted"):
-			v.changes = append(v.changes, filepath.Join(dir, name))
 			v.found.add(Continues, path.Join(at, name), "a deleted partition on its way out; removed")
 		case strings.Contains(name, ".foreign."):
 			v.found.add(Ignored, path.Join(at, name), "a directory of another incarnation that was set aside, %s", size(v.dirBytes(filepath.Join(dir, name)))).
@@ -122,33 +118,16 @@ func (v *verification) onlyFolder(dir, folder string) {
 
 // orphan reports a partition directory that the metadata does not know.
 func (v *verification) orphan(dir string) {
-	v.changes = append(v.changes, dir)
+	if v.group.start == nil {
+		v.found.add(Ignored, relative(v.Layout.Path(), dir), "the metadata knows no such partition")
+		return
+	}
 	what := "the metadata knows no such partition"
 	if owner, err := segment.ReadOwner(v.FS, dir); err == nil && owner.Evidence != segment.OwnerUnknown {
 		what = fmt.Sprintf("%s (incarnation %d)", what, owner.Revision)
 	}
 	v.found.add(Deletes, relative(v.Layout.Path(), dir), "%s; the next start deletes the directory, %s", what, size(v.dirBytes(dir))).
 		remedy("nothing if the partition was deleted just before the stop; else restore the whole data directory from a backup before the start")
-}
-
-// checkOrphans reports that the metadata was lost while data is still there, which a start refuses.
-func (v *verification) checkOrphans() {
-	if v.group.rehearsal == nil || v.group.view().Revision > 0 {
-		return
-	}
-	orphans := 0
-	for i := range v.found {
-		f := &v.found[i]
-		if f.Consequence == Deletes {
-			orphans++
-			f.Consequence, f.Severity = Ignored, Note
-			f.Problem, f.Remedy = "a partition without metadata", ""
-		}
-	}
-	if orphans > 0 {
-		v.found.add(Refuses, relative(v.Layout.Path(), v.Layout.Metadata()), "holds no metadata, but there are directories of %s", many(orphans, "partition")).
-			remedy(remedyWhole)
-	}
 }
 
 // logBytes is the length of the logs in a partition directory.

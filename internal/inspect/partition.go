@@ -31,12 +31,10 @@ type checkup struct {
 	place   place
 	found   findings
 
-	over      *vfs.Overlay
-	rehearsal *node.PartitionRehearsal // nil: the partition is fenced, or the metadata cannot be read
+	rehearsal *node.PartitionRehearsal // nil: the partition is fenced, or the start refused
 	scrubs    []scrubbed
 	files     int
 	bytes     int64
-	changes   []string // names that a start would write, make or remove
 	advance   func(int64)
 }
 
@@ -55,10 +53,10 @@ func (c *checkup) run() {
 	}
 	aside := c.foreign()
 	c.scrubAll(names)
-	c.rehearse()
 	if aside {
 		return
 	}
+	c.rehearse()
 	c.reportDamage()
 	c.checkAnchors(names)
 	c.checkOffsets()
@@ -95,39 +93,42 @@ func (c *checkup) scrubAll(names []string) {
 	}
 }
 
-// rehearse lets a start have the directory, on an overlay.
+// rehearse asks what the start made of the directory.
 func (c *checkup) rehearse() {
-	c.over = vfs.NewOverlay(c.fsys)
-	if c.place.topic == nil {
+	if c.group.start == nil {
 		c.rehearseBlind()
 		return
 	}
-	r, err := node.RehearsePartition(c.group.options(c.over, c.options), c.group.view(), c.place.id)
+	r, err := c.group.start.Partition(c.place.id)
 	if err != nil {
 		c.fenced(err)
-	}
-	c.rehearsal = r
-	if r != nil {
+	} else {
+		c.rehearsal = r
 		c.reportOffsets()
 	}
-	c.reportRepairs()
+	c.reportRepairs(c.group.diff)
 }
 
-// rehearseBlind recovers what can be recovered without knowing what the metadata says.
+// rehearseBlind recovers what can be recovered without a start that got so far.
 func (c *checkup) rehearseBlind() {
 	_, _, id := c.place.id.Partition()
-	store, outcome, err := superblock.Open(c.over, c.place.dir)
+	over := vfs.NewOverlay(c.fsys)
+	store, outcome, err := superblock.Open(over, c.place.dir)
 	if err == nil && outcome == superblock.Present {
 		state, _ := store.State()
 		err = state.CheckIdentity(c.group.Cluster, c.group.Replica, c.group.Replicas)
 	}
 	if err == nil {
-		_, err = segment.Recover(c.over, c.place.dir, uint64(id), segment.Options{Solo: c.group.Replicas <= 1})
+		_, err = segment.Recover(over, c.place.dir, uint64(id), segment.Options{Solo: c.group.Replicas <= 1})
 	}
 	if err != nil {
 		c.fenced(err)
 	}
-	c.reportRepairs()
+	diff, err := over.Diff()
+	if err != nil {
+		c.found.add(Fences, c.rel(), "%v", err).remedy(remedyDevice)
+	}
+	c.reportRepairs(diff)
 }
 
 // fenced reports why a start fences the partition.
@@ -148,7 +149,7 @@ func (c *checkup) fenced(err error) {
 	switch {
 	case errors.As(err, &slot):
 		c.found.add(Fences, relative(c.data, slot.File), "%s", text).remedy(remedyWhole)
-		findSlots(c.over, c.data, c.place.dir, Fences, &c.found, slot.File)
+		findSlots(c.fsys, c.data, c.place.dir, Fences, &c.found, slot.File)
 	case errors.As(err, &owner):
 		c.found.add(Fences, c.rel(segment.OwnerName), "%s", owner.Reason).remedy(remedyData)
 	case errors.As(err, &identity):

@@ -10,24 +10,17 @@ import (
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
-// reportRepairs tells what the rehearsal wrote.
-func (c *checkup) reportRepairs() {
-	changes, err := c.over.Diff()
-	if err != nil {
-		c.found.add(Fences, c.rel(), "%v", err).remedy(remedyDevice)
-		return
-	}
-	for i := range changes {
-		c.changes = append(c.changes, changes[i].Name)
-		c.reportChange(&changes[i])
+// reportRepairs tells what of a rehearsal concerns the directory.
+func (c *checkup) reportRepairs(diff []vfs.Change) {
+	for i := range diff {
+		if isBelow(diff[i].Name, c.place.dir) && diff[i].Name != c.place.dir {
+			c.reportChange(&diff[i])
+		}
 	}
 }
 
 func (c *checkup) reportChange(ch *vfs.Change) {
 	name := relative(c.place.dir, ch.Name)
-	if !isBelow(ch.Name, c.place.dir) {
-		return // set aside, which is told
-	}
 	kind, start := segment.KindOf(name)
 	switch {
 	case kind == segment.LogFile && ch.Kind == vfs.Changed:

@@ -175,7 +175,10 @@ func surveyPartition(o *Options, g *group, stream, topic, part uint32, p *Partit
 		p.Problem = err.Error()
 		return
 	}
-	r, err := node.RehearsePartition(g.options(vfs.NewOverlay(o.FS), o), g.view(), id)
+	if g.start == nil {
+		return
+	}
+	r, err := g.start.Partition(id)
 	var fence *node.FenceError
 	switch {
 	case errors.As(err, &fence):

@@ -75,10 +75,8 @@ func verify(o Options) (*verification, error) {
 		return nil, fmt.Errorf("inspect data directory: %w", err)
 	}
 	v.group = loadGroup(&v.Options, &v.found)
-	v.changes = append(v.changes, v.group.changes...)
 	v.walkNames()
 	v.places = v.findPlaces()
-	v.checkOrphans()
 	v.runCheckups()
 	v.finish(time.Since(began))
 	return v, nil
@@ -91,11 +89,9 @@ type verification struct {
 	group  *group
 	found  findings
 	places []place
-	// changes are the names that a start would write, make or remove.
-	changes []string
-	total   int64
-	done    atomic.Int64
-	ready   atomic.Int64
+	total  int64
+	done   atomic.Int64
+	ready  atomic.Int64
 }
 
 // runCheckups examines the partitions, several at a time.
@@ -143,7 +139,6 @@ func (v *verification) advance(bytes int64) {
 
 func (v *verification) gather(c *checkup) {
 	v.found = append(v.found, c.found...)
-	v.changes = append(v.changes, c.changes...)
 	r := v.report
 	r.Files, r.Bytes = r.Files+c.files, r.Bytes+c.bytes
 	for i := range c.scrubs {

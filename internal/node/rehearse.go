@@ -49,7 +49,10 @@ func RehearseMetadata(o Options) (*MetadataRehearsal, error) {
 	return r, nil
 }
 
-// PartitionRehearsal is what a start makes of the directory of a partition.
+// Rehearsal is what a start makes of a data directory: a node that was opened and never started.
+type Rehearsal struct{ node *Node }
+
+// PartitionRehearsal is what a start makes of one partition.
 type PartitionRehearsal struct {
 	Superblock superblock.State
 	// NextOffset is the one that the next message would get.
@@ -58,35 +61,39 @@ type PartitionRehearsal struct {
 	WantsPurge bool
 }
 
-// ErrUnknownPartition says that the metadata does not know a partition that has a directory; a start removes it.
-var ErrUnknownPartition = errors.New("the metadata knows no such partition")
-
-// RehearsePartition opens the directory of a partition on o.FS, as a start does that has the metadata view. The error
-// is ErrUnknownPartition or a *FenceError.
-func RehearsePartition(o Options, view *metadata.View, id protocol.GroupID) (*PartitionRehearsal, error) {
+// Rehearse opens a whole data directory on o.FS, up to where requests would be let in. The error is the one that a
+// start refuses with. It holds as much memory as a start, and what o.FS keeps of what a start writes.
+func Rehearse(o Options) (*Rehearsal, error) {
 	exec := &rehearsalExecutor{}
-	o.Executor, o.Clock, o.Shards = exec, SystemClock(), 1
-	n := newNode(o)
-	n.meta = &metaGroup{shard: n.shards[0]}
-	n.meta.view.Store(view)
-	p, topic, ok := findPartition(view, id)
-	if !ok {
-		return nil, ErrUnknownPartition
-	}
-	s := n.shards[0]
-	g := s.newGroup(id, p, topic)
-	s.groups[id] = g
-	n.readers.put(id, g.reader)
-	s.load(g, p.PurgeGeneration)
-	if err := n.awaitOpen(); err != nil {
+	o.Executor, o.Clock = exec, SystemClock()
+	n, err := Open(o)
+	if err != nil {
 		return nil, err
 	}
+	for exec.Help() { // what nobody waits for, such as removals
+	}
+	return &Rehearsal{n}, n.meta.journal.Close()
+}
+
+// ErrNoDirectory says that a partition has no directory that a start opens.
+var ErrNoDirectory = errors.New("the partition was never used, or the metadata does not know it")
+
+// Partition tells what became of a partition. The error is a *FenceError or ErrNoDirectory.
+func (r *Rehearsal) Partition(id protocol.GroupID) (*PartitionRehearsal, error) {
+	n := r.node
 	if f := n.Fenced(id); f != nil {
 		return nil, f
 	}
-	r := &PartitionRehearsal{NextOffset: g.part.MintFrontier(), WantsPurge: g.part.WantsPurge(p.PurgeGeneration)}
-	r.Superblock, _ = g.block.store.State()
-	return r, nil
+	g := n.shards[n.shardIndex(id)].groups[id]
+	p, _, ok := findPartition(n.View(), id)
+	if g == nil || !ok {
+		return nil, ErrNoDirectory
+	}
+	out := &PartitionRehearsal{NextOffset: g.part.MintFrontier(), WantsPurge: g.part.WantsPurge(p.PurgeGeneration)}
+	if g.block.store != nil {
+		out.Superblock, _ = g.block.store.State()
+	}
+	return out, nil
 }
 
 // rehearsalExecutor keeps tasks until somebody helps: nothing runs beside the rehearsal.
