@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/galgolog/galgo/internal/protocol"
 	"github.com/galgolog/galgo/internal/protocol/command"
@@ -383,8 +384,13 @@ func TestVerify_AgreesOnSnapshots(t *testing.T) {
 	for i := range 50 {
 		r.metadata(protocol.OpCreateStream, command.CreateStream{Name: fmt.Appendf(nil, "s%d", i)}.Append(nil))
 	}
-	r.stop()
 	meta := func(name string) string { return path.Join(layout.Metadata(), name) }
+	for deadline := time.Now().Add(20 * time.Second); !drained(t, mem, meta(wal.JournalName)); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no checkpoint within 20 s")
+		}
+	}
+	r.stop()
 	if v := check(t, mem, &testIdentity); v.report.Errors+v.report.Warnings+v.report.Notes > 0 || v.report.Streams != 50 {
 		t.Errorf("after a checkpoint and a stop: %+v", v.report)
 	}
@@ -408,6 +414,19 @@ func TestVerify_AgreesOnSnapshots(t *testing.T) {
 		{meta(wal.JournalName), "flip the end", flip(-100), Refuses},
 		{meta(wal.MirrorName), "remove", remove, Refuses},
 	}, true)
+}
+
+// drained reports whether a checkpoint has come to its end: the journal no longer begins with the first operation.
+func drained(t testing.TB, fsys vfs.FS, name string) bool {
+	t.Helper()
+	first := uint64(0)
+	if _, _, err := wal.Walk(fsys, name, func(r *wal.Record) bool {
+		first = r.Prepare.Op()
+		return false
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return first > 1
 }
 
 // expected reports whether a finding with that consequence names the file, or its directory.
