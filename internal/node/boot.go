@@ -34,6 +34,9 @@ func Open(o Options) (*Node, error) {
 		}
 		return nil, fmt.Errorf("metadata group: %w", err)
 	}
+	if err := n.refuseLostMetadata(); err != nil {
+		return nil, fmt.Errorf("partitions: %w", err)
+	}
 	if err := n.openLogs(); err != nil {
 		return nil, fmt.Errorf("shard logs: %w", err)
 	}
@@ -67,6 +70,18 @@ func (n *Node) syncNames() error {
 	return n.fs.SyncDir(root)
 }
 
+// refuseLostMetadata refuses to take partitions that no metadata knows for deleted ones. Nothing was changed yet.
+func (n *Node) refuseLostMetadata() error {
+	if n.View().Revision > 0 {
+		return nil
+	}
+	found, _, err := n.listPartitions()
+	if err == nil && len(found) > 0 {
+		err = &LostMetadataError{Dir: n.layout.Metadata(), Partitions: len(found)}
+	}
+	return err
+}
+
 // openLogs reads the logs of all shards, decides what they prove, and begins a new life of each.
 func (n *Node) openLogs() error {
 	logs, err := shardlog.Scan(n.fs, path.Dir(n.layout.WAL(0)), shardlog.Options{
@@ -91,9 +106,6 @@ func (n *Node) openPartitions() error {
 	found, hidden, err := n.listPartitions()
 	if err != nil {
 		return err
-	}
-	if len(found) > 0 && n.View().Revision == 0 {
-		return &LostMetadataError{Dir: n.layout.Metadata(), Partitions: len(found)}
 	}
 	found = n.addLogged(found)
 	for _, id := range found {
