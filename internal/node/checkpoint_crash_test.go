@@ -59,12 +59,11 @@ func (e *laneExecutor) Close() {
 
 // metaOp is a request of the script: of one of several clients, with a number of its own.
 type metaOp struct {
-	client  uint64
-	number  uint64
-	op      protocol.Operation
-	user    uint32
-	body    []byte
-	session uint64 // of a Register: the one that it opened
+	client uint64
+	number uint64
+	op     protocol.Operation
+	user   uint32
+	body   []byte
 }
 
 // metaScript signs clients in, has them make and remove streams, signs one in again and one out.

@@ -139,7 +139,8 @@ func (l *Log) makeSpare() error {
 // change goes on to the next file. No append is under way when it looks at the tail, and none begins before it is done.
 func (l *Log) change() error {
 	l.write.Lock()
-	l.write.Unlock() //nolint:staticcheck // waits for an append that began before the state changed
+	//lint:ignore SA2001 it waits for an append that began before the state changed
+	l.write.Unlock()
 	l.syncing.Lock()
 	_, err := l.syncActive()
 	l.syncing.Unlock()

@@ -185,7 +185,7 @@ func (n *need) blocks() (b blocker, copies []*mark) {
 		return n.blocksDropped()
 	}
 	if inc.reset == nil && inc.pending != nil && inc.cover != nil && n.coveredBy(inc.cover) {
-		b, copies = n.blocksMark(inc.lost, blockNone, nil)
+		b, _ = n.blocksMark(inc.lost, blockNone, nil)
 		if b == blockNone {
 			return b, nil
 		}
