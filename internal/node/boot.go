@@ -96,7 +96,11 @@ func (n *Node) openLogs() error {
 		n.log.Warn("shard log", "found", damage)
 	}
 	n.logs = logs
-	return logs.Begin()
+	if err := logs.Begin(); !isNoSpace(err) {
+		return err
+	}
+	n.log.Warn("shard logs wait for disk space: what they hold is served, and sends to synced topics are refused")
+	return nil
 }
 
 // openPartitions recovers every partition that has a directory or is known to a log, and removes what the metadata

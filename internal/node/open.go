@@ -167,7 +167,15 @@ func (g *group) opened(o *opened, err error) {
 	g.block.store = o.store
 	if g.logged != nil {
 		g.report(o, o.logged.restored)
-		g.enroll(&o.logged)
+		if !o.logged.restored.Replant {
+			g.enroll(&o.logged)
+			return
+		}
+		g.part.Publish()
+		g.replant(infosOf(g.part.Segments()), func() {
+			o.logged.markEnd(g)
+			g.enroll(&o.logged)
+		})
 		return
 	}
 	restored := g.part.Restore(partition.Recovered{
@@ -175,7 +183,7 @@ func (g *group) opened(o *opened, err error) {
 	})
 	g.report(o, restored)
 	if restored.Replant {
-		g.replant(o.data.Segments)
+		g.replant(o.data.Segments, g.serve)
 		return
 	}
 	g.serve()
@@ -215,8 +223,8 @@ func segmentsOf(found []segment.Info) []partition.Segment {
 }
 
 // replant starts a segment at the next offset to mint, behind an anchor that says why it does not continue
-// the one before. Nothing is served before that is durable.
-func (g *group) replant(found []segment.Info) {
+// the one before, and goes on with then when that is durable. Before, nothing is minted.
+func (g *group) replant(found []segment.Info, then func()) {
 	frontier := g.part.MintFrontier()
 	var chain []segment.Info
 	g.submit(func() (err error) {
@@ -227,14 +235,14 @@ func (g *group) replant(found []segment.Info) {
 		case g.state != opening:
 			return
 		case isNoSpace(err): // polls are served meanwhile
-			g.stall(err, func() { g.replant(found) })
+			g.stall(err, func() { g.replant(found, then) })
 			return
 		case err != nil:
 			g.fence(err)
 			return
 		}
 		g.part.Replanted(segmentsOf(chain))
-		g.serve()
+		then()
 	})
 }
 

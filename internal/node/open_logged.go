@@ -130,16 +130,16 @@ func (g *group) settleLogged(r *replayer, known bool) error {
 	if err := g.syncOffsets(append(g.part.OffsetKeys(), g.logged.takeOffsets()...)); err != nil {
 		return err
 	}
-	if o.restored.Replant {
-		chain, err := g.reanchor(infosOf(g.part.Segments()), g.part.MintFrontier())
-		if err != nil {
-			return err
-		}
-		g.part.Replanted(segmentsOf(chain))
+	if !o.restored.Replant { // else when that is done
+		o.markEnd(g)
 	}
+	return nil
+}
+
+// markEnd has the log told where the files end.
+func (o *openedLog) markEnd(g *group) {
 	mark := g.part.Checkpoint()
 	o.mark = &mark
-	return nil
 }
 
 func infosOf(found []partition.Segment) []segment.Info {

@@ -129,7 +129,7 @@ func (w *shardWAL) flush() (more bool) {
 			w.failed("append", err)
 		}
 	}
-	if w.stuck || w.spoiled || w.log.WantsFile() {
+	if w.stuck || w.spoiled || w.log.WantsFile() && w.hasRoomForFile() {
 		w.prepare()
 	}
 	w.startSync()
@@ -270,6 +270,7 @@ func (w *shardWAL) prepare() {
 
 func (w *shardWAL) prepared(covered uint64, err error) {
 	w.preparing = false
+	w.shard.node.checkFreeSpace() // a step of a file is more than a send
 	w.release(covered)
 	if err != nil {
 		w.failed("next file", err)

@@ -18,6 +18,12 @@ const (
 	walRefuses
 )
 
+// hasRoomForFile reports whether the log can take its next step without touching the watermark.
+func (w *shardWAL) hasRoomForFile() bool {
+	n := w.shard.node
+	return n.hasRoomFor(min(shardlog.FillStepBytes, n.limits.WALFileBytes))
+}
+
 // unsyncedMax is the number of bytes of prepares that may wait for a sync of one log.
 const unsyncedMax = 64 << 20
 
@@ -28,6 +34,9 @@ const walWedgedTicks = 120 * ticksPerSecond
 func (w *shardWAL) admission(g *group) walAdmission {
 	if _, pins := w.pinning[g.id]; pins {
 		return walRefuses
+	}
+	if w.log != nil && !w.hasRoomForFile() && w.log.WantsFile() {
+		return walRefuses // before the log has to take its next step out of what the watermark reserves
 	}
 	if w.waitingBytes >= unsyncedMax || w.failures > 1 || w.failures > 0 && w.stuck {
 		return walWaits // for a second at most
@@ -53,7 +62,9 @@ func (w *shardWAL) makeLog() {
 	logs, index := w.shard.node.logs, w.shard.index
 	var log *shardlog.Log
 	w.submit(&w.upkeep, func() (_ uint64, err error) {
-		log, err = logs.Shard(index)
+		if err = logs.Begin(); err == nil { // of a start that found the disk full
+			log, err = logs.Shard(index)
+		}
 		return 0, err
 	}, func(_ uint64, err error) {
 		w.opening = false

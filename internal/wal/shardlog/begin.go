@@ -46,8 +46,17 @@ func (ls *Logs) decide() {
 
 // Begin starts the new life: a new file in every log, with the verdict in its header, synced, and the head that
 // names it. Nothing is ever appended to an older file. Logs that are broken are set aside whole (renamed to
-// shard-<n>.broken-<life>), because no later record would repair their chain. It may be repeated after an error.
+// shard-<n>.broken-<life>), because no later record would repair their chain. It may be repeated after an error,
+// and does nothing once it has succeeded. Safe for concurrent use.
 func (ls *Logs) Begin() error {
+	ls.creating.Lock()
+	defer ls.creating.Unlock()
+	ls.mu.Lock()
+	begun := ls.begun
+	ls.mu.Unlock()
+	if begun {
+		return nil
+	}
 	if err := ls.sweepGone(); err != nil {
 		return fmt.Errorf("shard logs: %w", err)
 	}

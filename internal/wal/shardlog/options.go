@@ -27,8 +27,8 @@ type Options struct {
 const (
 	// unsyncedBytesMax is how much of records marked Sync may wait for a sync; their copies are kept that long.
 	unsyncedBytesMax = 64 << 20
-	// fillStepBytes is how much of a new file is zero-filled and synced at once.
-	fillStepBytes = 8 << 20
+	// FillStepBytes is how much of a new file is zero-filled and synced at once.
+	FillStepBytes = 8 << 20
 	// sparesMax is how many spare files a log keeps; further ones are removed.
 	sparesMax = 4
 	// failedSyncsMax is how many files in a row may be given up because of failed syncs.

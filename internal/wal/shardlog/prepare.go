@@ -35,7 +35,7 @@ func (l *Log) WantsFile() bool {
 // wantsFill: the writer comes near the end of what is zero-filled. Called with mu held.
 func (l *Log) wantsFill() bool {
 	f := l.active()
-	return f.filled < l.logs.opts.FileBytes && (l.wantEnd > f.filled || f.filled-l.tail < fillStepBytes)
+	return f.filled < l.logs.opts.FileBytes && (l.wantEnd > f.filled || f.filled-l.tail < FillStepBytes)
 }
 
 // wantsSpare: the active file is half full and no next one is there. Called with mu held.
@@ -105,7 +105,7 @@ var zeros [1 << 20]byte
 
 // fill writes zeros from one position up to the next step and returns where that ends.
 func fill(f vfs.File, from, fileBytes int64) (int64, error) {
-	to := min(from+fillStepBytes, fileBytes)
+	to := min(from+FillStepBytes, fileBytes)
 	for at := from; at < to; {
 		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-at)], at)
 		if err != nil {
