@@ -16,7 +16,7 @@ test:
 
 # The packages where goroutines meet, under the race detector.
 race:
-	$(GO) test -race ./internal/buffer ./internal/partition ./internal/node ./internal/session ./internal/transport ./internal/vsr ./internal/rawclient
+	$(GO) test -race -short ./internal/buffer ./internal/partition ./internal/node ./internal/session ./internal/transport ./internal/vsr ./internal/rawclient
 	$(GO) test -race ./internal/sim -seeds 10
 
 vet:
