@@ -54,10 +54,8 @@ func (n *Node) openLogged(g *group, o *opened, generation uint64) error {
 	if r.dead {
 		o.offsets = nil
 	}
-	if known || !o.present {
-		// As it should be.
-	} else if err := g.adopt(o); err != nil {
-		return err
+	if !known && o.present {
+		return &MissingLogError{Dir: g.dir} // the log knew the partition before the superblock was written
 	}
 	g.part.Load(partition.Recovered{
 		Segments: segmentsOf(o.data.Segments), Offsets: o.offsets, PurgeGeneration: o.owner.Generation,
@@ -96,18 +94,6 @@ func (n *Node) judgeLog(g *group, o *opened) (found shardlog.GroupLog, known boo
 	}
 	o.logged.trustLife = found.TrustLife
 	return found, true, nil
-}
-
-// adopt takes over a partition that the log does not know although it was in use: an earlier build kept no log, or
-// the log is gone. Only a stop in order leaves nothing that files could lack: the superblock then reserves no more
-// than the data.
-func (g *group) adopt(o *opened) error {
-	if o.state.OffsetReserved != o.state.OffsetFrontier || o.data.End() < o.state.OffsetFrontier {
-		return &MissingLogError{Dir: g.dir}
-	}
-	g.shard.node.log.Warn("partition unknown to the shard log was stopped in order: its files are taken as they are",
-		"partition", g.id.String(), "next", o.state.OffsetFrontier)
-	return nil
 }
 
 // settleLogged ends the recovery after the replay. Before anything is served the files are durable, so that the log

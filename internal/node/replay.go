@@ -27,9 +27,8 @@ func (e *ReplayError) Error() string {
 type MissingLogError struct{ Dir string }
 
 func (e *MissingLogError) Error() string {
-	return fmt.Sprintf("%s was in use when the server died, and no shard log below wal/ knows the partition: acknowledged "+
-		"messages may be missing. Restore the backup of the whole data directory. If the data is of a build that kept no "+
-		"shard log, start that build once more and stop it in order; this one then takes the data over", e.Dir)
+	return fmt.Sprintf("%s was in use, and no shard log below wal/ knows the partition: acknowledged messages may be "+
+		"missing. Put wal/ back, or restore the backup of the whole data directory", e.Dir)
 }
 
 // DamagedLogError says that the log of a shard cannot prove what a partition had acknowledged.
