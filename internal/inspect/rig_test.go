@@ -319,7 +319,7 @@ func observe(t testing.TB, fsys *vfs.Mem) *boot {
 	before := image(t, fsys, dataDir, map[string]string{})
 	served := clone(fsys)
 	log, exec := &lines{}, &held{}
-	n, err := open(fsys, log, exec)
+	_, err := open(fsys, log, exec)
 	for err == nil && exec.Help() { // removals that nobody waits for
 	}
 	after := image(t, fsys, dataDir, map[string]string{})
@@ -336,7 +336,8 @@ func observe(t testing.TB, fsys *vfs.Mem) *boot {
 	if b.refused = err; err != nil {
 		return b
 	}
-	if n, err = open(served, &lines{}, node.NewExecutor()); err != nil {
+	n, err := open(served, &lines{}, node.NewExecutor())
+	if err != nil {
 		t.Fatal(err)
 	}
 	n.Start()
