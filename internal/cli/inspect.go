@@ -74,7 +74,7 @@ func arguments(least, most int) cobra.PositionalArgs {
 // target finds the data directory and what the configuration says about its owner. A directory that is named on the
 // command line speaks for itself: it may be a copy from elsewhere.
 func (f *inspectFlags) target(cmd *cobra.Command) (inspect.Options, error) {
-	o := inspect.Options{FS: vfs.OS}
+	o := inspect.Options{FS: vfs.OS, BootID: vfs.BootID()}
 	if f.data != "" {
 		path, err := filepath.Abs(f.data)
 		o.Layout = datadir.NewLayout(path, datadir.Folders{})

@@ -226,7 +226,7 @@ func clone(m *vfs.Mem) *vfs.Mem { return m.CrashClone(rand.New(rand.NewPCG(3, 3)
 func check(t testing.TB, m *vfs.Mem, want *Identity) *verification {
 	t.Helper()
 	before := image(t, m, dataDir, map[string]string{})
-	v, err := verify(Options{FS: m, Layout: layout, Want: want, Workers: 2})
+	v, err := verify(Options{FS: m, Layout: layout, Want: want, BootID: machine, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,6 +371,30 @@ func agreeOn(t *testing.T, base string, fs *vfs.Mem, rows []row, exact bool) {
 				t.Logf("start: refused %v, fenced %v, changed %v, warnings %q, failed %v", b.refused, b.fenced, b.changed, b.warnings, b.failed)
 			}
 		})
+	}
+}
+
+// What a kill leaves of a synced partition is served as it is; after another boot of the machine a start writes it anew
+// from the shard log, rot included. Verify knows which of the two it is.
+func TestVerify_AgreesOnRotThatTheShardLogStillHolds(t *testing.T) {
+	mem := vfs.NewMem(1)
+	r := start(t, mem)
+	r.metadata(protocol.OpCreateStream, command.CreateStream{Name: []byte("orders")}.Append(nil))
+	r.topic("synced", 1, true)
+	r.send(group3(0, 0, 0), 3)
+	killed := mem.CrashClone(rand.New(rand.NewPCG(1, 2)), vfs.KillOnly)
+	r.stop()
+	log := path.Join(layout.Partition(0, 0, 0), segment.LogName(0))
+	rot := []row{{name: "rot", file: log, damage: flip(70_000)}}
+	agreeOn(t, "same boot", killed, rot, false)
+	defer func(was [16]byte) { machine = was }(machine)
+	machine[0]++
+	agreeOn(t, "another boot", killed, rot, false)
+	if err := killed.FlipBit(log, 70_000, 3); err != nil {
+		t.Fatal(err)
+	}
+	if v := check(t, killed, &testIdentity); v.report.Errors > 0 || !expected(v.report.Findings, log, Repaired) {
+		t.Errorf("%+v", v.report.Findings)
 	}
 }
 

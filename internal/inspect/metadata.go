@@ -100,7 +100,7 @@ func (g *group) rehearseStart(o *Options, found *findings) {
 func (g *group) options(fsys vfs.FS, o *Options) node.Options {
 	return node.Options{
 		FS: fsys, Log: slog.New(slog.DiscardHandler), Layout: o.Layout, Cluster: g.Cluster, ReplicaID: g.Replica, Replicas: g.Replicas,
-		Shards: shardLogs(o), Incarnation: protocol.Uint128From64(1),
+		Shards: shardLogs(o), BootID: o.BootID, Incarnation: protocol.Uint128From64(1),
 		Metadata: node.MetadataOptions{
 			JournalSlots: g.JournalSlots, ClientsTableMax: g.ClientsTableMax, JournalEpoch: 1,
 			Root: func() (string, string, error) { return "rehearsal", "", nil },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/galgolog/galgo/internal/metadata"
@@ -196,6 +197,15 @@ func (c *checkup) take(start uint64, position int64) (damage, bool) {
 		}
 	}
 	return damage{}, false
+}
+
+// takeFrom removes every damage of a segment that reaches behind position: the start writes anew what is there.
+func (c *checkup) takeFrom(start uint64, position int64) {
+	for i := range c.scrubs {
+		if s := &c.scrubs[i]; s.start == start {
+			s.damages = slices.DeleteFunc(s.damages, func(d damage) bool { return d.next > position })
+		}
+	}
 }
 
 func (d *damage) describe() string {

@@ -23,6 +23,9 @@ func (c *checkup) reportChange(ch *vfs.Change) {
 	name := relative(c.place.dir, ch.Name)
 	kind, start := segment.KindOf(name)
 	switch {
+	case kind == segment.LogFile && ch.Kind == vfs.Changed && ch.From < ch.After:
+		c.takeFrom(start, ch.From)
+		c.found.add(Repaired, c.rel(name), "written anew from the shard log").at(ch.From).remedy(remedyNone)
 	case kind == segment.LogFile && ch.Kind == vfs.Changed:
 		c.take(start, ch.After)
 		c.found.add(Repaired, c.rel(name), "torn end: %d bytes are an append that did not finish; cut off", ch.Before-ch.After).

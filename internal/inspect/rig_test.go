@@ -87,11 +87,14 @@ func (h *held) Help() bool {
 
 func (h *held) Close() {}
 
+// machine is the boot of the machine that nodes and verifications run on.
+var machine = [16]byte{1}
+
 // open starts a node on fsys as a server would.
 func open(fsys vfs.FS, log *lines, exec node.Executor) (*node.Node, error) {
 	return node.Open(node.Options{
 		FS: fsys, Clock: node.SystemClock(), Executor: exec, Log: slog.New(log), Layout: layout,
-		Shards: 2, Cluster: testIdentity.Cluster, Incarnation: protocol.Uint128{Lo: rand.Uint64() | 1},
+		Shards: 2, Cluster: testIdentity.Cluster, BootID: machine, Incarnation: protocol.Uint128{Lo: rand.Uint64() | 1},
 		Limits: node.Limits{Validate: true, ReservationLease: 1000, ReservationMax: 1, TailBytes: 1, TailPartitionBytes: 1, NoRetention: true},
 		Metadata: node.MetadataOptions{
 			JournalSlots: testIdentity.JournalSlots, ClientsTableMax: testIdentity.ClientsTableMax, JournalEpoch: rand.Uint64() | 1,

@@ -19,6 +19,9 @@ type Options struct {
 	// Want is what the configuration says; nil when none speaks for the directory, and then what the directory
 	// says about itself counts.
 	Want *Identity
+	// BootID is that of the machine on which the start would be; zero when it is not known. After another boot a
+	// start trusts nothing that no sync has covered.
+	BootID [16]byte
 	// Workers is the number of partitions that Verify reads at once; 0 means one for each processor, 2 to 4.
 	Workers int
 	// Progress, when set, is called from several goroutines, often.
@@ -54,8 +57,9 @@ type Report struct {
 }
 
 // Verify checks a whole data directory: names, metadata, and every partition against it, to the last byte. It
-// changes nothing. Memory is bounded by the number of findings, which is bounded for each file, by the metadata, and
-// by a megabyte or two for each worker. The error is that the directory cannot be listed at all.
+// changes nothing. Memory is bounded by the number of findings, which is bounded for each file, by the metadata, by a
+// megabyte or two for each worker, and by what a start would write: after a loss of power that is what the shard logs
+// hold, after a kill next to nothing. The error is that the directory cannot be listed at all.
 func Verify(o Options) (*Report, error) {
 	v, err := verify(o)
 	if err != nil {

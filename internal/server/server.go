@@ -118,7 +118,7 @@ func (s *Server) nodeOptions(dir *datadir.Dir, pool *buffer.Pool) (node.Options,
 		FS: vfs.OS, Clock: node.SystemClock(), Executor: node.NewExecutor(), Log: telemetry.Thread(s.log, "shard-0"),
 		Pool: pool, Layout: dir.Layout, Shards: shards, Cluster: protocol.ClusterID(cfg.Cluster.Name),
 		ReplicaID: uint8(cfg.ReplicaID), Replicas: 1, Incarnation: incarnation,
-		BootID: bootID(),
+		BootID: vfs.BootID(),
 		Limits: node.Limits{
 			PrepareDepth: cfg.Partition.PrepareQueueDepth, MaxFrameBytes: int(cfg.MessageBus.MaxMessageSize),
 			FreeSpaceMin: freeSpaceMin(cfg, dir.Path()), ReservationLease: uint64(cfg.Partition.OffsetReservationLease),

@@ -1,4 +1,4 @@
-package server
+package vfs
 
 import (
 	"encoding/hex"
@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// bootID names the boot of the machine; zero when the system does not tell.
-func bootID() (id [16]byte) {
+// BootID names the boot of the machine, zero when the system does not tell. What no sync has covered is whole as
+// long as it is the same.
+func BootID() (id [16]byte) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return id
