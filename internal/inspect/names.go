@@ -71,7 +71,7 @@ func (v *verification) findPlaces() []place {
 					continue
 				}
 				var ok bool
-				if p.known, p.topic, ok = findPartition(v.group.view(), stream, topic, part); !ok {
+				if p.known, p.topic, ok = v.group.view().PartitionByID(stream, topic, part); !ok {
 					v.orphan(dir)
 					continue
 				}

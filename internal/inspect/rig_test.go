@@ -201,8 +201,7 @@ func (r *rig) topic(name string, partitions uint32, fsync bool) {
 }
 
 func (r *rig) revision(id protocol.GroupID) uint64 {
-	stream, topic, part := id.Partition()
-	p, _, ok := findPartition(r.n.View(), stream, topic, part)
+	p, _, ok := r.n.View().PartitionByID(id.Partition())
 	if !ok {
 		r.t.Fatalf("no partition %s", id)
 	}
@@ -363,8 +362,7 @@ func observe(t testing.TB, fsys *vfs.Mem) *boot {
 
 // readAll polls a partition from its first offset, stepping over what fails.
 func readAll(n *node.Node, id protocol.GroupID) (ids []uint64, failed protocol.Code) {
-	stream, topic, part := id.Partition()
-	p, _, ok := findPartition(n.View(), stream, topic, part)
+	p, _, ok := n.View().PartitionByID(id.Partition())
 	if !ok {
 		return nil, protocol.Success
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/galgolog/galgo/internal/datadir"
-	"github.com/galgolog/galgo/internal/metadata"
 	"github.com/galgolog/galgo/internal/vfs"
 )
 
@@ -172,18 +171,4 @@ func (v *verification) finish(took time.Duration) {
 	r.Files, r.Bytes = r.Files+v.group.files, r.Bytes+v.group.bytes
 	r.Seconds = took.Seconds()
 	r.BytesPerSecond = float64(r.Bytes) / max(r.Seconds, 1e-9)
-}
-
-// findPartition looks up what the metadata knows of a partition.
-func findPartition(view *metadata.View, stream, topic, part uint32) (metadata.Partition, *metadata.Topic, bool) {
-	s := view.StreamByID(stream)
-	if s == nil {
-		return metadata.Partition{}, nil, false
-	}
-	t := s.TopicByID(topic)
-	if t == nil {
-		return metadata.Partition{}, nil, false
-	}
-	p, ok := t.Partition(part)
-	return p, t, ok
 }

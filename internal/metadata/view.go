@@ -73,6 +73,20 @@ func (v *View) StreamByName(name string) *Stream {
 // Streams iterates over the streams, ascending by id.
 func (v *View) Streams() iter.Seq[*Stream] { return v.streams.Values() }
 
+// PartitionByID returns the partition of those ids with its topic; false when one of the three is not there.
+func (v *View) PartitionByID(stream, topic, partition uint32) (Partition, *Topic, bool) {
+	s := v.StreamByID(stream)
+	if s == nil {
+		return Partition{}, nil, false
+	}
+	t := s.TopicByID(topic)
+	if t == nil {
+		return Partition{}, nil, false
+	}
+	p, ok := t.Partition(partition)
+	return p, t, ok
+}
+
 // TopicByID returns the topic with that id, or nil.
 func (s *Stream) TopicByID(id uint32) *Topic {
 	t, _ := s.topics.Get(id)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/galgolog/galgo/internal/datadir"
@@ -113,7 +112,7 @@ func (n *Node) openPartitions() error {
 	}
 	found = n.addLogged(found)
 	for _, id := range found {
-		p, topic, ok := findPartition(n.View(), id)
+		p, topic, ok := n.View().PartitionByID(id.Partition())
 		if !ok {
 			if err := n.setAside(n.partitionDir(id)); err != nil {
 				n.log.Error("remove deleted partition", "dir", n.partitionDir(id), "error", err) // the next start tries again
@@ -148,14 +147,18 @@ func (n *Node) recoveredFromLog() {
 // addLogged adds the partitions that only the logs know, and tells the logs which of theirs the metadata no longer
 // knows.
 func (n *Node) addLogged(found []protocol.GroupID) []protocol.GroupID {
+	isFound := make(map[protocol.GroupID]bool, len(found))
+	for _, id := range found {
+		isFound[id] = true
+	}
 	for _, g := range n.logs.Groups() {
-		p, _, ok := findPartition(n.View(), g.Group)
+		p, _, ok := n.View().PartitionByID(g.Group.Partition())
 		switch {
 		case g.Dropped:
 		case !ok || p.CreatedRevision != g.Revision:
 			s := n.shards[n.shardIndex(g.Group)]
 			s.postControl(func(s *shard) { s.wal.dropGroup(g.Group, g.Revision) })
-		case !slices.Contains(found, g.Group):
+		case !isFound[g.Group]:
 			found = append(found, g.Group)
 		}
 	}

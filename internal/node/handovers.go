@@ -45,7 +45,7 @@ func (m *metaGroup) handoverDue(view *metadata.View, h metadata.Handover) bool {
 	if err != nil {
 		return true
 	}
-	p, _, ok := findPartition(view, id)
+	p, _, ok := view.PartitionByID(id.Partition())
 	return !ok || !n.PendingHandOver(id, p.CreatedRevision, h.Group)
 }
 

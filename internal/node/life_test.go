@@ -188,7 +188,7 @@ func (l *life) take(found map[uint64]uint64, out *PollResult) (last uint64) {
 }
 
 func (l *life) generation() uint64 {
-	p, _, _ := findPartition(l.n.View(), l.id)
+	p, _, _ := l.n.View().PartitionByID(l.id.Partition())
 	return p.PurgeGeneration
 }
 

@@ -37,7 +37,7 @@ func (s *shard) newGroup(id protocol.GroupID, p metadata.Partition, t *metadata.
 // openGroup begins the life of a partition that is used for the first time: its directory appears now.
 // Requests wait until that is done.
 func (s *shard) openGroup(id protocol.GroupID, revision uint64) (*group, protocol.Code) {
-	p, topic, ok := findPartition(s.node.View(), id)
+	p, topic, ok := s.node.View().PartitionByID(id.Partition())
 	if !ok || p.CreatedRevision != revision {
 		return nil, protocol.CodePartitionNotFound
 	}

@@ -68,7 +68,7 @@ func (s *shard) reconcile(id protocol.GroupID) {
 	if g == nil {
 		return
 	}
-	p, topic, ok := findPartition(s.node.View(), id)
+	p, topic, ok := s.node.View().PartitionByID(id.Partition())
 	if !ok || p.CreatedRevision != g.revision {
 		g.retire()
 		return
@@ -83,21 +83,6 @@ func (s *shard) reconcile(id protocol.GroupID) {
 		g.dropGroupOffsets(topic)
 	}
 	s.touch(g)
-}
-
-// findPartition looks up what the metadata knows of a partition.
-func findPartition(v *metadata.View, id protocol.GroupID) (metadata.Partition, *metadata.Topic, bool) {
-	stream, topic, part := id.Partition()
-	s := v.StreamByID(stream)
-	if s == nil {
-		return metadata.Partition{}, nil, false
-	}
-	t := s.TopicByID(topic)
-	if t == nil {
-		return metadata.Partition{}, nil, false
-	}
-	p, ok := t.Partition(part)
-	return p, t, ok
 }
 
 // dropGroupOffsets forgets the stored offsets of consumer groups that no longer exist. Group ids are not used

@@ -85,7 +85,7 @@ func (r *Rehearsal) Partition(id protocol.GroupID) (*PartitionRehearsal, error) 
 		return nil, f
 	}
 	g := n.shards[n.shardIndex(id)].groups[id]
-	p, _, ok := findPartition(n.View(), id)
+	p, _, ok := n.View().PartitionByID(id.Partition())
 	if g == nil || !ok {
 		return nil, ErrNoDirectory
 	}
