@@ -92,7 +92,7 @@ func (ls *Logs) sweepGone() error {
 	return err
 }
 
-// beginLog opens the log for the new life.
+// beginLog opens the log for the new life. Repeated after an error, it goes on where it stopped.
 func (ls *Logs) beginLog(fl *foundLog) error {
 	l := fl.log
 	if fl.broken != nil {
@@ -105,17 +105,18 @@ func (ls *Logs) beginLog(fl *foundLog) error {
 		}
 		return err
 	}
-	if l.next == nil {
+	if !fl.isTaken {
 		l.chain, l.spares = fl.files, fl.spares
 		l.number = fl.numberMax
 		l.appended = fl.batch
 		l.synced.Store(fl.batch)
-		for _, name := range fl.leftovers {
-			if err := l.recycle(name); err != nil {
-				return err
-			}
+		fl.isTaken = true
+	}
+	for len(fl.leftovers) > 0 {
+		if err := l.recycle(fl.leftovers[0]); err != nil {
+			return err
 		}
-		fl.leftovers = nil
+		fl.leftovers = fl.leftovers[1:]
 	}
 	if err := l.activate(); err != nil {
 		return err

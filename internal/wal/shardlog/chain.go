@@ -27,6 +27,7 @@ type foundLog struct {
 	batch     uint64 // of the last good record
 	isClean   bool   // a Clean record is the last of all
 	isSynced  bool   // every file could be synced
+	isTaken   bool   // Begin has handed chain and spares to the log
 }
 
 // findLog reads names, head and file headers of a directory. What does not fit together makes it broken.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/galgolog/galgo/internal/protocol"
@@ -159,4 +161,67 @@ func TestCrash_WithinTheRemovalOfAClosingLog(t *testing.T) {
 			return
 		}
 	}
+}
+
+// A Begin that found the disk full at any of its operations, on whatever an interrupted Reclaim and an interrupted
+// Begin had left, goes on when it is repeated, and what it makes is a log.
+func TestBegin_IsRepeatedAfterAnError(t *testing.T) {
+	m := newFS(t)
+	c := newChain(3)
+	l := twoFiles(t, m, c)
+	mustAppend(t, l, c.checkpoint(c.op, 1))
+	mustSync(t, l)
+	var interrupted *vfs.Mem
+	m.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpRename && strings.HasSuffix(op.NewPath, spareSuffix) {
+			interrupted = m.CrashClone(rngOf(1), vfs.KillOnly)
+		}
+		return nil
+	})
+	if err := l.Reclaim(); err != nil || interrupted == nil {
+		t.Fatal("no file to recycle", err)
+	}
+	for n := uint64(1); ; n++ {
+		before := crash(interrupted, n, vfs.KillOnly)
+		before.SetHook(vfs.CrashAt(n))
+		ls, err := Scan(before, walDir, testOptions(2))
+		if err == nil {
+			err = ls.Begin()
+		}
+		for k := uint64(1); repeatBegin(t, before, c, n, k); k++ {
+		}
+		if err == nil {
+			break
+		}
+	}
+}
+
+// repeatBegin fails operation k of a Begin on disk and repeats it. It reports whether there was such an operation.
+func repeatBegin(t *testing.T, disk *vfs.Mem, c *chain, n, k uint64) bool {
+	t.Helper()
+	m := crash(disk, n, vfs.KillOnly)
+	ls, err := Scan(m, walDir, testOptions(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetHook(vfs.FailAt(m.Ops()+k, syscall.ENOSPC))
+	failed := ls.Begin()
+	if failed != nil && !errors.Is(failed, syscall.ENOSPC) {
+		t.Fatalf("operation %d, then %d: %v", n, k, failed)
+	}
+	m.SetHook(nil)
+	if err := ls.Begin(); err != nil {
+		t.Fatalf("operation %d, then %d (%v), repeated: %v", n, k, failed, err)
+	}
+	next := *c
+	mustAppend(t, shard(t, ls, 0), next.prepare(20))
+	mustSync(t, shard(t, ls, 0))
+	after, err := Scan(crash(m, k, vfs.LoseUnsynced), walDir, testOptions(4))
+	if err != nil || len(after.Damage()) > 0 {
+		t.Fatalf("operation %d, then %d: %v, %v", n, k, after.Damage(), err)
+	}
+	if g := find(t, after, c); g.State != Intact || !slices.Equal(ops(g), []uint64{next.op}) {
+		t.Fatalf("operation %d, then %d: %+v", n, k, g)
+	}
+	return failed != nil
 }

@@ -3,6 +3,7 @@ package shardlog
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -287,30 +288,41 @@ func (l *Log) open(tail int64) {
 	}
 }
 
-// recycle makes a file that is not part of the log any more a spare, or removes it when there are enough.
+// recycle makes a file that is not part of the log any more a spare, or removes it when there are enough. It may be
+// repeated after an error.
 func (l *Log) recycle(name string) error {
 	fsys := l.logs.fs
+	s := spareFile{path: strings.TrimSuffix(name, walSuffix) + spareSuffix} // its number is used up
 	info, err := fsys.Stat(name)
+	isLeft := err == nil
+	if errors.Is(err, fs.ErrNotExist) { // renamed or removed by an earlier attempt
+		info, err = fsys.Stat(s.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fsys.SyncDir(l.dir)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	enough := len(l.spares) >= sparesMax
 	l.mu.Unlock()
-	if enough || info.SizeBytes > l.logs.opts.FileBytes {
+	if isLeft && (enough || info.SizeBytes > l.logs.opts.FileBytes) {
 		if err := fsys.Remove(name); err != nil {
 			return err
 		}
 		return fsys.SyncDir(l.dir)
 	}
-	s := spareFile{path: strings.TrimSuffix(name, walSuffix) + spareSuffix, filled: info.SizeBytes} // its number is used up
-	if err := fsys.Rename(name, s.path); err != nil {
-		return err
+	if isLeft {
+		if err := fsys.Rename(name, s.path); err != nil {
+			return err
+		}
 	}
 	// Before the name is durable the file must not be used again: after a crash it could have two.
 	if err := fsys.SyncDir(l.dir); err != nil {
 		return err
 	}
+	s.filled = info.SizeBytes
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spares = append(l.spares, s)
