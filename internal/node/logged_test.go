@@ -777,6 +777,41 @@ func TestLogged_WhatTheLogCannotProveStopsThePartition(t *testing.T) {
 	m.close()
 }
 
+// A log may say itself that records of a partition were lost.
+func TestLogged_AMarkOfLossStopsThePartition(t *testing.T) {
+	m := newMachine(t, 1)
+	m.durableTopic(0, 1)
+	id := groupID(t, 0, 0)
+	m.must(m.put(id, 1, 5))
+	m.checkpointNow(id)
+	var damaged *DamagedLogError
+	m.fencedBy(t, id, &damaged, func(disk *vfs.Mem) {
+		logs, err := shardlog.Scan(disk, "/data/wal", shardlog.Options{
+			FileBytes: 64 << 10, RetainedBytes: 256 << 10, Random: m.rng.Uint64,
+		})
+		if err == nil {
+			err = logs.Begin()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := logs.Shard(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.Append([]shardlog.Record{{
+			Kind: wal.KindLost, Group: id, Revision: m.rev, Body: shardlog.LossMark{Reason: 1}.AppendTo(nil), Sync: true,
+		}})
+		if err := errors.Join(err, logs.Close(true)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(damaged, errMarkedLost) {
+		t.Fatalf("reason: %v", damaged)
+	}
+	m.close()
+}
+
 func TestLogged_ALogWithoutASuperblockIsEnough(t *testing.T) {
 	m := newMachine(t, 1)
 	m.durableTopic(0, 1)

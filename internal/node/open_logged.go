@@ -86,8 +86,10 @@ func (n *Node) judgeLog(g *group, o *opened) (found shardlog.GroupLog, known boo
 		o.logged.birth = true
 		o.logged.trustLife = n.logs.Verdict().Life
 		return shardlog.GroupLog{}, false, nil
-	case found.State != shardlog.Intact, found.LostMark:
+	case found.State != shardlog.Intact:
 		return found, true, &DamagedLogError{Dir: g.dir, Reason: found.Reason}
+	case found.LostMark:
+		return found, true, &DamagedLogError{Dir: g.dir, Reason: errMarkedLost}
 	}
 	if !o.present && (len(found.Entries) > 0 || found.Checkpoint != nil) {
 		n.log.Warn("partition without a superblock: recovered from the shard log", "partition", g.id.String(), "ops", len(found.Entries))

@@ -31,6 +31,9 @@ func (e *MissingLogError) Error() string {
 		"missing. Put wal/ back, or restore the backup of the whole data directory", e.Dir)
 }
 
+// errMarkedLost is the reason of a partition whose records read, but whose log says that some are missing.
+var errMarkedLost = errors.New("it says that records of the partition were lost, and nothing has replaced them since")
+
 // DamagedLogError says that the log of a shard cannot prove what a partition had acknowledged.
 type DamagedLogError struct {
 	Dir    string
