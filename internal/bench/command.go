@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Command returns the bench command with everything below it. Its arguments follow the grammar of the
@@ -37,7 +39,7 @@ func newRoot() *cobra.Command {
 		Args:             cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown kind of workload %q", args[0])
+				return wrongUsage(cmd, fmt.Errorf("unknown kind of workload %q", args[0]))
 			}
 			return cmd.Help()
 		},
@@ -49,7 +51,41 @@ func newRoot() *cobra.Command {
 		root.AddCommand(kindCommand(s, &o, root.Flags()))
 	}
 	root.AddCommand(calibrateCommand(), standInCommandLine())
+	root.SetFlagErrorFunc(wrongUsage)
 	return root
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() + "; " + e.hint }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// ExitStatus is the exit code of the program: that of a wrong command line everywhere.
+func (e *usageError) ExitStatus() int { return 64 }
+
+func wrongUsage(cmd *cobra.Command, err error) error {
+	return &usageError{err: err, hint: "see galgo " + cmd.CommandPath() + " --help"}
+}
+
+// misplaced says where a flag belongs that the command of a kind does not know and the command above it does.
+func misplaced(kind *cobra.Command, before *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return wrongUsage(kind, err)
+	}
+	known := before.Lookup(unknown.GetSpecifiedName())
+	if known == nil && len(unknown.GetSpecifiedShortnames()) == 1 {
+		known = before.ShorthandLookup(unknown.GetSpecifiedShortnames())
+	}
+	if known == nil {
+		return wrongUsage(kind, err)
+	}
+	return &usageError{err: err, hint: fmt.Sprintf("it stands before the kind: galgo bench --%s VALUE %s", known.Name, kind.Name())}
 }
 
 func calibrateCommand() *cobra.Command {

@@ -57,6 +57,7 @@ func kindCommand(s kindSpec, o *options, before *pflag.FlagSet) *cobra.Command {
 			return o.run(cmd, w)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misplaced(cmd, before, err) })
 	f := cmd.Flags()
 	f.IntVarP(&k.streams, "streams", "s", 0, "number of streams (default: one for each actor)")
 	f.IntVarP(&k.actors, s.actor, s.letter, s.actors, "number of "+s.actor)

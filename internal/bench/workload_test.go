@@ -200,6 +200,25 @@ func TestPipelined_SendsAgainWhatWasNotAccepted(t *testing.T) {
 	}
 }
 
+func TestCommand_SaysWhereAFlagBelongs(t *testing.T) {
+	for line, want := range map[string]string{
+		"pinned-producer --message-batches 3": "before the kind: galgo bench --message-batches VALUE pinned-producer",
+		"pp -b 3":                             "before the kind: galgo bench --message-batches VALUE pinned-producer",
+		"pp -xb 3":                            "see galgo bench pinned-producer --help",
+		"pp --nosuch":                         "see galgo bench pinned-producer --help",
+		"pp --streams x":                      "see galgo bench pinned-producer --help",
+		"calibrate -b 3":                      "see galgo bench calibrate --help",
+		"--nosuch":                            "see galgo bench --help",
+		"nosuch":                              "see galgo bench --help",
+	} {
+		_, err := benchLine(t, strings.Fields(line)...)
+		var wrong *usageError
+		if !errors.As(err, &wrong) || wrong.ExitStatus() != 64 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", line, err, want)
+		}
+	}
+}
+
 func TestPipelined_StopsAtTheFirstRefusal(t *testing.T) {
 	fs := startFake(t)
 	fs.deny, fs.denials = protocol.CodeUnauthorized, 1
